@@ -1,0 +1,20 @@
+# What a wheel holds beside the Python files: the core, the code generator plugin, the bridge, and the tool tn.
+# Rooms that are not built (LLVM off, no bridge) have no target and are left out.
+foreach(target tn tn_codegen _C)
+  if(TARGET ${target})
+    install(TARGETS ${target} LIBRARY DESTINATION torch_neuronx COMPONENT torch_neuronx)
+  endif()
+endforeach()
+foreach(target tn_tool tn_cli)
+  if(TARGET ${target})
+    # From <venv>/bin to the package: the tool must start without Python, so it finds libtn.so by itself.
+    find_package(Python COMPONENTS Interpreter QUIET)
+    set(package_rpath "$ORIGIN/../lib/python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}/site-packages/torch_neuronx")
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH "${package_rpath}")
+    if(SKBUILD_SCRIPTS_DIR)
+      install(TARGETS ${target} RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT torch_neuronx)
+    else()
+      install(TARGETS ${target} RUNTIME DESTINATION bin COMPONENT torch_neuronx)
+    endif()
+  endif()
+endforeach()
