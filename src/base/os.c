@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/options.h"
+
 int64_t tn_os_now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -240,4 +242,18 @@ tn_status_t tn_os_make_folders(const char* path) {
   }
   free(copy);
   return status;
+}
+
+tn_status_t tn_os_cache_folder(char* out_path, size_t capacity) {
+  const char* chosen = tn_option_string(TN_OPTION_NEFF_CACHE_DIR);
+  const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  int length;
+  if (*chosen) length = snprintf(out_path, capacity, "%s", chosen);
+  else if (xdg && xdg[0] == '/') length = snprintf(out_path, capacity, "%s/torch_neuronx", xdg);
+  else if (home && home[0] == '/') length = snprintf(out_path, capacity, "%s/.cache/torch_neuronx", home);
+  else length = snprintf(out_path, capacity, "/tmp/torch_neuronx-%u", (unsigned)getuid());
+  if (length < 0 || (size_t)length >= capacity)
+    return TN_ERROR(TN_OUT_OF_RANGE, "cache folder: the path has %d bytes, at most %zu are allowed", length,
+                    capacity - 1);
+  return TN_OK;
 }
