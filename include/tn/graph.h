@@ -76,7 +76,8 @@ typedef enum tn_attr_name {
   X(COUNT, "count") X(ALGORITHM, "algorithm") X(NAME, "name") X(EPSILON, "epsilon") X(SCALE, "scale")        \
   X(IS_CAUSAL, "is_causal") X(PROBABILITY, "probability") X(FLAGS, "flags") X(AXIS, "axis")                  \
   X(MOMENTUM, "momentum") X(LAYOUT, "layout") X(STRIDES, "strides") X(MASK, "mask") X(LARGEST, "largest")    \
-  X(COUNT_INCLUDE_PAD, "count_include_pad") X(DIVISOR, "divisor") X(CEIL_MODE, "ceil_mode")
+  X(COUNT_INCLUDE_PAD, "count_include_pad") X(DIVISOR, "divisor") X(CEIL_MODE, "ceil_mode")    \
+  X(BATCH_GROUPS, "batch_groups")
 #define TN_ATTR_ENUM(name, text) TN_ATTR_##name,
   TN_ATTR_NAMES(TN_ATTR_ENUM)
 #undef TN_ATTR_ENUM
@@ -278,6 +279,10 @@ typedef struct tn_window {
 } tn_window_t;
 const tn_node_t* tn_reduce_window(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x,
                                   const tn_window_t* window);
+// Gradient of a MAX or MIN window reduction of x: every window adds its element of |grad| to its first extreme
+// element (NaN counts as extreme), in row-major order of the windows. KIND and the window's lists
+const tn_node_t* tn_window_grad(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, const tn_node_t* grad,
+                                const tn_window_t* window);
 // Running reduction along a dimension; integers wrap. KIND DIMENSION REVERSE EXCLUSIVE
 const tn_node_t* tn_scan(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, int dimension, bool reverse,
                          bool exclusive);
