@@ -1,6 +1,6 @@
 // Matrix products: c = activation(alpha * (a @ b) + beta * addend + bias), batched, any strides.
 //
-// Order of the sum (a function of dtype and m, n, k alone; the same for every thread count, tile, stride and ISA):
+// Order of the sum (a function of dtype, batch * m * n and k alone, so the same for every thread count, stride, ISA):
 //  * f32, f16, bf16 (computed in f32) and f64: k is cut into slices, slices into blocks of TN_GEMM_BLOCK from the
 //    slice's start. A block is the chain acc = fma(a[i,k], b[k,j], acc) from +0 in rising k. A slice's value is its
 //    first block plus the following blocks, one after another. The sum is slice 0 + slice 1 + ... in order.
@@ -64,8 +64,8 @@ bool tn_gemm_supports(tn_dtype_t dtype, tn_dtype_t out_dtype);
 size_t tn_gemm_workspace(const tn_gemm_t* gemm, int thread_count);
 // |pool| may be NULL. |thread_count| given to tn_gemm_workspace must not be less than the pool's.
 void tn_gemm_run(const tn_gemm_t* gemm, tn_pool_t* pool, void* workspace);
-// Length of a k slice; k when there is one slice.
-int64_t tn_gemm_slice_length(tn_dtype_t dtype, int64_t m, int64_t n, int64_t k);
+// Length of a k slice for |outputs| = batch * m * n results; k when there is one slice.
+int64_t tn_gemm_slice_length(tn_dtype_t dtype, int64_t outputs, int64_t k);
 
 #ifdef __cplusplus
 }
