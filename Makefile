@@ -59,7 +59,7 @@ $(BIN)/python:
 $(STAMPS)/%: requirements/%.txt requirements/constraints.txt | $(BIN)/python
 	@mkdir -p $(STAMPS)
 	@echo "installing requirements/$*.txt (needs the network the first time)"
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements/constraints.txt -r $<
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c requirements/constraints.txt -r $<
 	@touch $@
 
 # ---- build and install: CMake and Ninja build into $(BUILD), pip installs from there ------------------------

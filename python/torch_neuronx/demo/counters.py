@@ -1,0 +1,110 @@
+"""The device's own account, read defensively: a number that this build does not keep is None, never an error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+# Names under which the kernel counters may stand, per meaning.
+_GENERATED = ("kernels_generated", "generated", "total_compilations")
+_DISK = ("kernels_from_disk", "from_disk", "disk_hits", "persistent_hits")
+_MEMORY = ("kernels_from_memory", "from_memory", "memory_hits", "in_memory_hits")
+
+
+def _package() -> Any:
+    try:
+        import torch_neuronx
+    except ImportError:
+        return None
+    return torch_neuronx
+
+
+def _pick(stats: dict[str, Any], names: tuple[str, ...]) -> int | None:
+    return next((int(stats[name]) for name in names if name in stats), None)
+
+
+@dataclass
+class Kernels:
+    """How many kernels were generated, read from disk, and found in memory; None where not counted."""
+
+    generated: int | None = None
+    disk: int | None = None
+    memory: int | None = None
+
+    def since(self, before: Kernels) -> Kernels:
+        def minus(a: int | None, b: int | None) -> int | None:
+            return None if a is None else a - (b or 0)
+
+        return Kernels(
+            minus(self.generated, before.generated), minus(self.disk, before.disk), minus(self.memory, before.memory)
+        )
+
+
+def kernels() -> Kernels:
+    native = getattr(_package(), "_C", None)
+    for name in ("kernel_stats", "_kernel_stats", "_get_compilation_cache_stats"):
+        read = getattr(native, name, None)
+        if read is not None:
+            stats = dict(read())
+            return Kernels(_pick(stats, _GENERATED), _pick(stats, _DISK), _pick(stats, _MEMORY))
+    return Kernels()
+
+
+@dataclass
+class Operators:
+    """Distinct operators that ran on the device, and those that left it with the reason (may be empty)."""
+
+    on_device: list[str] = field(default_factory=list)
+    fallback: dict[str, str] = field(default_factory=dict)
+
+
+def clear_operators() -> None:
+    package = _package()
+    if hasattr(package, "clear_op_tracking"):
+        package.clear_op_tracking()
+
+
+def operators() -> Operators:
+    package = _package()
+    if not hasattr(package, "op_report"):
+        return Operators()
+    records = package.op_report()
+    return Operators(
+        [record.name for record in records if record.device_calls],
+        {record.name: "; ".join(record.reasons) for record in records if record.fallback_calls},
+    )
+
+
+def reset_peak(device: torch.device) -> None:
+    if device.type != "cpu":
+        try:
+            torch.accelerator.reset_peak_memory_stats(device)
+        except Exception:
+            return
+
+
+def peak_bytes(device: torch.device) -> int | None:
+    """Largest number of bytes that tensors held on the device since `reset_peak`; None on CPU."""
+    if device.type == "cpu":
+        return None
+    try:
+        return int(torch.accelerator.max_memory_allocated(device))
+    except Exception:
+        return None
+
+
+def synchronize(device: torch.device) -> None:
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+
+
+def set_threads(count: int) -> None:
+    """Gives PyTorch's CPU kernels and the device the same number of threads."""
+    torch.set_num_threads(count)
+    native = getattr(_package(), "_C", None)
+    for name in ("set_num_threads", "_set_num_threads"):
+        if hasattr(native, name):
+            getattr(native, name)(count)
+            return
