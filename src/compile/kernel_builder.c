@@ -181,7 +181,7 @@ static int find_operand(builder_t* b, int kind, tn_dtype_t dtype, int buffer, co
   return b->operand_count++;
 }
 
-static void address_of(const tn_view_t* view, const tn_index_map_t* map, tn_form_t* out) {
+static void address_of(const tn_plan_view_t* view, const tn_index_map_t* map, tn_form_t* out) {
   memset(out, 0, sizeof(*out));
   out->offset = view->offset;
   for (int d = 0; d < map->rank; ++d) {
@@ -190,7 +190,7 @@ static void address_of(const tn_view_t* view, const tn_index_map_t* map, tn_form
   }
 }
 
-static int load(builder_t* b, const tn_view_t* view, const tn_index_map_t* map, int phase) {
+static int load(builder_t* b, const tn_plan_view_t* view, const tn_index_map_t* map, int phase) {
   tn_form_t address;
   address_of(view, map, &address);
   const int operand = find_operand(b, TN_OPERAND_INPUT, view->type.dtype, view->buffer, &address);
@@ -399,7 +399,7 @@ static int value_of(builder_t* b, const tn_node_t* node, const tn_index_map_t* m
   }
   int inst = -1;
   tn_scalar_t splat;
-  tn_view_t view;
+  tn_plan_view_t view;
   const tn_memory_map_t* memory = &b->request->memory;
   if (node->op == TN_OP_PARAM && tn_param_is_scalar(node)) {
     memset(&splat, 0, sizeof(splat));
@@ -459,7 +459,7 @@ static void reset(builder_t* b) {
 
 // True if |node| is a REDUCE, or reaches one that is not in memory through inlined nodes.
 static bool contains_reduce(const tn_kernel_request_t* request, const tn_node_t* node, int depth) {
-  tn_view_t view;
+  tn_plan_view_t view;
   if (node->op == TN_OP_REDUCE) return true;
   if (depth > 12 || request->memory.find(request->memory.context, node, &view)) return false;
   const int fusion = tn_op_info(node->op)->fusion;
@@ -661,9 +661,9 @@ tn_build_result_t tn_kernel_build(const tn_kernel_request_t* request, tn_kernel_
   if (b->result == TN_BUILD_OK && !finish(b, out_step)) {
     // A tail that does not merge: its operand in row-major memory always does.
     b->result = TN_BUILD_IMPOSSIBLE;
-    tn_view_t view;
+    tn_plan_view_t view;
     if (b->reduce && !(request->memory.find(request->memory.context, b->reduce->operands[0], &view) &&
-                       tn_view_is_contiguous(&view))) {
+                       tn_plan_view_is_contiguous(&view))) {
       b->result = TN_BUILD_BLOCKED;
       b->blame = b->reduce->operands[0];
     }

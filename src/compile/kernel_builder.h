@@ -8,14 +8,14 @@
 typedef struct tn_memory_map {
   void* context;
   // The view of |node| if it is in memory (parameter, constant array, stored root), directly or through movement.
-  bool (*find)(void* context, const tn_node_t* node, tn_view_t* out_view);
+  bool (*find)(void* context, const tn_node_t* node, tn_plan_view_t* out_view);
 } tn_memory_map_t;
 
 typedef struct tn_reduce_part {
   const tn_node_t* node;   // the REDUCE node that is computed in blocks; NULL: none
   bool is_combine;         // false: make block results; true: combine the stored ones
   int64_t block, first_block, block_count;  // elements of a block (the last one may be shorter), range of blocks
-  tn_view_t partial;       // [result dims.., blocks] in the accumulation dtype
+  tn_plan_view_t partial;       // [result dims.., blocks] in the accumulation dtype
 } tn_reduce_part_t;
 
 typedef struct tn_kernel_request {
@@ -24,7 +24,7 @@ typedef struct tn_kernel_request {
   tn_memory_map_t memory;
   int root_count;
   const tn_node_t* const* roots;  // of equal dims
-  const tn_view_t* targets;       // where each root is stored
+  const tn_plan_view_t* targets;       // where each root is stored
   tn_reduce_part_t part;
 } tn_kernel_request_t;
 

@@ -19,7 +19,7 @@ typedef struct planner {
   tn_arena_t* arena;
   tn_plan_t* plan;
   tn_fusion_t fusion;
-  tn_view_t** views;  // by node id: where a stored node lies; NULL before its step
+  tn_plan_view_t** views;  // by node id: where a stored node lies; NULL before its step
   uint32_t view_capacity;
   int32_t* result_of;  // by node id: first result with this node, or -1
   uint32_t* stored;    // ids of stored nodes, ascending
@@ -70,10 +70,10 @@ static tn_status_t add_step(planner_t* p, tn_step_kind_t kind, tn_step_t** out_s
 }
 
 // Node tables grow with the graph: the planner itself adds reshaped operands.
-static tn_status_t set_view(planner_t* p, const tn_node_t* node, const tn_view_t* view) {
+static tn_status_t set_view(planner_t* p, const tn_node_t* node, const tn_plan_view_t* view) {
   if (node->id >= p->view_capacity) {
     const uint32_t capacity = node->id * 2 + 64;
-    tn_view_t** grown = TN_ARENA_ARRAY(p->arena, tn_view_t*, capacity);
+    tn_plan_view_t** grown = TN_ARENA_ARRAY(p->arena, tn_plan_view_t*, capacity);
     if (!grown) return out_of_memory();
     memcpy(grown, p->views, sizeof(*grown) * p->view_capacity);
     p->views = grown;
@@ -87,7 +87,7 @@ static bool is_result(const planner_t* p, const tn_node_t* node) {
   return node->id < p->fusion.node_count && p->result_of[node->id] >= 0;
 }
 
-static bool new_temporary(planner_t* p, const tn_type_t* type, tn_view_t* out_view) {
+static bool new_temporary(planner_t* p, const tn_type_t* type, tn_plan_view_t* out_view) {
   memset(out_view, 0, sizeof(*out_view));
   out_view->type = *type;
   tn_contiguous_strides(type, out_view->strides);
@@ -102,13 +102,13 @@ static int buffer_of(planner_t* p, tn_buffer_kind_t kind, int index) {
   return add_buffer(p, kind, index, 0);
 }
 
-static bool apply_movement(const tn_node_t* node, const tn_view_t* from, tn_view_t* out) {
+static bool apply_movement(const tn_node_t* node, const tn_plan_view_t* from, tn_plan_view_t* out) {
   int64_t count = 0;
-  tn_view_t view = *from;
+  tn_plan_view_t view = *from;
   view.type = node->types[0];
   memset(view.strides, 0, sizeof(view.strides));
   switch (node->op) {
-    case TN_OP_RESHAPE: return tn_view_reshape(from, &node->types[0], out);
+    case TN_OP_RESHAPE: return tn_plan_view_reshape(from, &node->types[0], out);
     case TN_OP_BROADCAST_IN_DIM: {
       const int64_t* dims = tn_node_ints(node, TN_ATTR_DIMENSIONS, &count);
       for (int i = 0; i < from->type.rank; ++i)
@@ -144,7 +144,7 @@ static bool apply_movement(const tn_node_t* node, const tn_view_t* from, tn_view
   return true;
 }
 
-static bool find_view(void* context, const tn_node_t* node, tn_view_t* out_view) {
+static bool find_view(void* context, const tn_node_t* node, tn_plan_view_t* out_view) {
   planner_t* p = context;
   if (node->id < p->view_capacity && p->views[node->id]) {
     *out_view = *p->views[node->id];
@@ -175,11 +175,11 @@ static bool find_view(void* context, const tn_node_t* node, tn_view_t* out_view)
     return true;
   }
   if (!is_movement(node)) return false;
-  tn_view_t from;
+  tn_plan_view_t from;
   return find_view(context, node->operands[0], &from) && apply_movement(node, &from, out_view);
 }
 
-static tn_status_t copy_step(planner_t* p, const tn_view_t* from, const tn_view_t* to) {
+static tn_status_t copy_step(planner_t* p, const tn_plan_view_t* from, const tn_plan_view_t* to) {
   tn_step_t* step;
   TN_TRY(add_step(p, TN_STEP_COPY, &step));
   step->from = *from;
@@ -187,8 +187,8 @@ static tn_status_t copy_step(planner_t* p, const tn_view_t* from, const tn_view_
   return TN_OK;
 }
 
-static tn_status_t make_contiguous(planner_t* p, tn_view_t* view) {
-  tn_view_t copy;
+static tn_status_t make_contiguous(planner_t* p, tn_plan_view_t* view) {
+  tn_plan_view_t copy;
   if (!new_temporary(p, &view->type, &copy)) return out_of_memory();
   TN_TRY(copy_step(p, view, &copy));
   *view = copy;
@@ -196,10 +196,10 @@ static tn_status_t make_contiguous(planner_t* p, tn_view_t* view) {
 }
 
 // The view of |node|, which is put in memory if it is not there yet.
-static tn_status_t ensure_view(planner_t* p, const tn_node_t* node, tn_view_t* out_view) {
+static tn_status_t ensure_view(planner_t* p, const tn_node_t* node, tn_plan_view_t* out_view) {
   if (find_view(p, node, out_view)) return TN_OK;
   if (is_movement(node)) {
-    tn_view_t from;
+    tn_plan_view_t from;
     TN_TRY(ensure_view(p, node->operands[0], &from));
     if (apply_movement(node, &from, out_view)) return TN_OK;
     TN_TRY(make_contiguous(p, &from));
@@ -212,7 +212,7 @@ static tn_status_t ensure_view(planner_t* p, const tn_node_t* node, tn_view_t* o
 }
 
 // Where |node| is to be stored: its result's buffer, or a temporary.
-static tn_status_t target_view(planner_t* p, const tn_node_t* node, bool takes_strides, tn_view_t* out_view) {
+static tn_status_t target_view(planner_t* p, const tn_node_t* node, bool takes_strides, tn_plan_view_t* out_view) {
   if (is_result(p, node)) {
     const int index = p->result_of[node->id];
     const tn_graph_result_t* result = tn_graph_result_at(p->graph, index);
@@ -230,7 +230,7 @@ static tn_status_t target_view(planner_t* p, const tn_node_t* node, bool takes_s
 // ---- steps --------------------------------------------------------------------------------------------------
 
 // The only user of a contraction's value, if it is an addition that the driver can do on its tile.
-static const tn_node_t* find_addend(planner_t* p, const tn_node_t* node, tn_view_t* out_addend) {
+static const tn_node_t* find_addend(planner_t* p, const tn_node_t* node, tn_plan_view_t* out_addend) {
   if (tn_op_info(node->op)->fusion != TN_FUSION_CONTRACTION || is_result(p, node)) return NULL;
   const tn_node_t* user = NULL;
   for (int s = 0; s < p->stored_count; ++s) {
@@ -262,12 +262,12 @@ static const tn_node_t* find_addend(planner_t* p, const tn_node_t* node, tn_view
 static tn_status_t plan_whole(planner_t* p, const tn_node_t* node) {
   if (node->op == TN_OP_RESULT) return materialise(p, node->operands[0]);
   tn_node_step_t whole = {.node = node, .operand_count = node->operand_count, .result_count = node->result_count};
-  whole.operands = TN_ARENA_ARRAY(p->arena, tn_view_t, node->operand_count + 1);
-  whole.results = TN_ARENA_ARRAY(p->arena, tn_view_t, node->result_count + 1);
+  whole.operands = TN_ARENA_ARRAY(p->arena, tn_plan_view_t, node->operand_count + 1);
+  whole.results = TN_ARENA_ARRAY(p->arena, tn_plan_view_t, node->result_count + 1);
   if (!whole.operands || !whole.results) return out_of_memory();
   for (int i = 0; i < node->operand_count; ++i) {
     TN_TRY(ensure_view(p, node->operands[i], &whole.operands[i]));
-    if (!tn_view_is_contiguous(&whole.operands[i]) && !p->target->takes_strides(node, i))
+    if (!tn_plan_view_is_contiguous(&whole.operands[i]) && !p->target->takes_view(node, i, &whole.operands[i]))
       TN_TRY(make_contiguous(p, &whole.operands[i]));
   }
   const bool writes_strides = p->target->writes_strides(node);
@@ -312,14 +312,14 @@ static tn_status_t build_kernel(planner_t* p, tn_kernel_request_t* request, bool
     }
     for (int r = 0; r < request->root_count; ++r)
       if (blame == request->roots[r]) blame = NULL;
-    tn_view_t view;
+    tn_plan_view_t view;
     if (result == TN_BUILD_IMPOSSIBLE || !blame) {
       *out_is_possible = false;
       return TN_OK;
     }
     if (!find_view(p, blame, &view)) {
       TN_TRY(ensure_view(p, blame, &view));
-    } else if (!tn_view_is_contiguous(&view)) {
+    } else if (!tn_plan_view_is_contiguous(&view)) {
       TN_TRY(make_contiguous(p, &view));
       TN_TRY(set_view(p, blame, &view));
     } else {
@@ -331,7 +331,7 @@ static tn_status_t build_kernel(planner_t* p, tn_kernel_request_t* request, bool
 
 // A reduction too long for one kernel: block results first, then their combination; see ir/reduce_order.h.
 static tn_status_t plan_reduce_in_parts(planner_t* p, const tn_node_t* node, int64_t blocks, int64_t length,
-                                        int64_t block, const tn_view_t* target, bool* out_is_possible) {
+                                        int64_t block, const tn_plan_view_t* target, bool* out_is_possible) {
   tn_type_t type = node->types[0];
   if (type.rank == TN_MAX_RANK) {
     *out_is_possible = false;
@@ -356,7 +356,7 @@ static tn_status_t plan_reduce_in_parts(planner_t* p, const tn_node_t* node, int
 // True if everything |node| inlines is in memory, or is one of |roots| reached elementwise only.
 static bool is_ready(planner_t* p, const tn_node_t* node, const tn_node_t* const* roots, int root_count,
                      bool is_elementwise, bool is_root, int* budget) {
-  tn_view_t view;
+  tn_plan_view_t view;
   for (int r = 0; r < root_count; ++r)
     if (roots[r] == node) return is_elementwise;
   if (--*budget < 0) return false;
@@ -394,7 +394,7 @@ static int gather_roots(planner_t* p, const tn_node_t* first, const tn_node_t** 
 
 static tn_status_t plan_kernel(planner_t* p, const tn_node_t* node, bool* out_is_possible) {
   const tn_node_t* roots[MERGE_ROOTS];
-  tn_view_t targets[MERGE_ROOTS];
+  tn_plan_view_t targets[MERGE_ROOTS];
   int64_t length = 0, block = 0;
   bool is_row = false;
   const int64_t blocks = node->op == TN_OP_REDUCE ? tn_reduce_blocks(node, &is_row, &length, &block) : 1;
@@ -422,9 +422,9 @@ static tn_status_t materialise(planner_t* p, const tn_node_t* node) {
   TN_TRY(plan_kernel(p, node, &is_possible));
   if (is_possible) return TN_OK;
   if (!is_movement(node)) return plan_whole(p, node);
-  tn_view_t from, to;
+  tn_plan_view_t from, to;
   TN_TRY(ensure_view(p, node->operands[0], &from));
-  tn_view_t moved;
+  tn_plan_view_t moved;
   if (!apply_movement(node, &from, &moved)) {
     TN_TRY(make_contiguous(p, &from));
     if (!apply_movement(node, &from, &moved)) return TN_ERROR(TN_INTERNAL, "plan: movement without a view");
@@ -439,7 +439,7 @@ static tn_status_t materialise(planner_t* p, const tn_node_t* node) {
 static tn_status_t plan_results(planner_t* p) {
   for (int r = 0; r < tn_graph_result_count(p->graph); ++r) {
     const tn_graph_result_t* result = tn_graph_result_at(p->graph, r);
-    tn_view_t from, to = {.type = result->node->types[0]};
+    tn_plan_view_t from, to = {.type = result->node->types[0]};
     TN_TRY(ensure_view(p, result->node, &from));
     to.buffer = buffer_of(p, TN_BUFFER_RESULT, r);
     if (to.buffer < 0) return out_of_memory();
@@ -531,7 +531,7 @@ static tn_status_t plan_aliases(planner_t* p) {
     buffer->kind = TN_BUFFER_TEMPORARY;
     buffer->index = 0;
     buffer->size = tn_type_element_count(type) == 0 ? 0 : span * (int64_t)tn_dtype_size(type->dtype);
-    tn_view_t from = {.buffer = hazard.result_buffer, .type = *type}, to;
+    tn_plan_view_t from = {.buffer = hazard.result_buffer, .type = *type}, to;
     memcpy(from.strides, result->strides, sizeof(from.strides));
     to = from;
     to.buffer = add_buffer(p, TN_BUFFER_RESULT, r, 0);
@@ -592,7 +592,7 @@ tn_status_t tn_plan_fused(tn_graph_t* graph, const tn_plan_target_t* target, tn_
   TN_TRY(tn_fuse(graph, target, arena, &p.fusion));
   const uint32_t limit = p.fusion.node_count;
   p.view_capacity = limit + 32;
-  p.views = TN_ARENA_ARRAY(arena, tn_view_t*, p.view_capacity);
+  p.views = TN_ARENA_ARRAY(arena, tn_plan_view_t*, p.view_capacity);
   p.result_of = TN_ARENA_ARRAY(arena, int32_t, limit + 1);
   p.stored = TN_ARENA_ARRAY(arena, uint32_t, limit + 1);
   if (!p.views || !p.result_of || !p.stored) return out_of_memory();

@@ -27,18 +27,18 @@ typedef struct tn_plan_buffer {
 } tn_plan_buffer_t;
 
 // A strided window of a buffer.
-typedef struct tn_view {
+typedef struct tn_plan_view {
   int buffer;
   int64_t offset;  // elements
   tn_type_t type;
   int64_t strides[TN_MAX_RANK];  // elements
-} tn_view_t;
+} tn_plan_view_t;
 
-bool tn_view_is_contiguous(const tn_view_t* view);
+bool tn_plan_view_is_contiguous(const tn_plan_view_t* view);
 // Row-major strides of |type|.
 void tn_contiguous_strides(const tn_type_t* type, int64_t* out_strides);
 // Strides of the same memory seen with the dims of |type|; false if no strides can say it.
-bool tn_view_reshape(const tn_view_t* view, const tn_type_t* type, tn_view_t* out_view);
+bool tn_plan_view_reshape(const tn_plan_view_t* view, const tn_type_t* type, tn_plan_view_t* out_view);
 
 typedef struct tn_kernel_operand_binding {
   int buffer;      // -1: an INDEX operand
@@ -65,11 +65,11 @@ typedef struct tn_kernel_step {
 typedef struct tn_node_step {
   const tn_node_t* node;
   int operand_count, result_count;
-  tn_view_t* operands;  // scalar parameters: views of their parameter
-  tn_view_t* results;
+  tn_plan_view_t* operands;  // scalar parameters: views of their parameter
+  tn_plan_view_t* results;
   // A bias or residual that the contraction adds on its tile: result = node + epilogue (broadcast to its type).
   bool has_addend;
-  tn_view_t addend;
+  tn_plan_view_t addend;
 } tn_node_step_t;
 
 typedef enum tn_step_kind { TN_STEP_KERNEL, TN_STEP_NODE, TN_STEP_COPY } tn_step_kind_t;
@@ -78,7 +78,7 @@ typedef struct tn_step {
   tn_step_kind_t kind;
   tn_kernel_step_t kernel;
   tn_node_step_t node;
-  tn_view_t from, to;  // COPY, equal dims; dtypes are equal
+  tn_plan_view_t from, to;  // COPY, equal dims; dtypes are equal
 } tn_step_t;
 
 typedef struct tn_plan {
@@ -94,8 +94,8 @@ typedef struct tn_plan {
 typedef struct tn_plan_target {
   // True if the driver has a kernel for this composite; else its decomposition is planned.
   bool (*has_composite)(const tn_node_t* node);
-  // True if operand |index| (and results) of this node may be strided; else the plan makes it contiguous.
-  bool (*takes_strides)(const tn_node_t* node, int operand);
+  // True if operand |index| of this node may lie in memory as |view| does; else the plan makes it contiguous.
+  bool (*takes_view)(const tn_node_t* node, int operand, const tn_plan_view_t* view);
   bool (*writes_strides)(const tn_node_t* node);
   // True if the node can add a broadcast addend to its result.
   bool (*takes_addend)(const tn_node_t* node, const tn_node_t* addend);

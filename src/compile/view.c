@@ -11,7 +11,7 @@ void tn_contiguous_strides(const tn_type_t* type, int64_t* out_strides) {
   }
 }
 
-bool tn_view_is_contiguous(const tn_view_t* view) {
+bool tn_plan_view_is_contiguous(const tn_plan_view_t* view) {
   int64_t stride = 1;
   for (int d = view->type.rank - 1; d >= 0; --d) {
     if (view->type.dims[d] == 0) return true;
@@ -22,10 +22,10 @@ bool tn_view_is_contiguous(const tn_view_t* view) {
   return true;
 }
 
-bool tn_view_reshape(const tn_view_t* view, const tn_type_t* type, tn_view_t* out_view) {
-  tn_view_t result = *view;
+bool tn_plan_view_reshape(const tn_plan_view_t* view, const tn_type_t* type, tn_plan_view_t* out_view) {
+  tn_plan_view_t result = *view;
   result.type = *type;
-  if (tn_type_element_count(type) == 0 || tn_view_is_contiguous(view)) {
+  if (tn_type_element_count(type) == 0 || tn_plan_view_is_contiguous(view)) {
     tn_contiguous_strides(type, result.strides);
     *out_view = result;
     return true;

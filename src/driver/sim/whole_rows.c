@@ -1,0 +1,6 @@
+// Adapters of the rows kernels.
+#include "driver/sim/whole.h"
+
+const tn_whole_adapter_t tn_whole_rows[] = {
+    {TN_OP_COUNT, NULL, NULL, NULL, false, NULL},
+};
