@@ -1,0 +1,483 @@
+// The loop nest: argument block, outer points, vector loop, phases, reductions.
+#include "codegen/llvm/emit.h"
+
+#include <string.h>
+
+enum { LANES = TN_KERNEL_LANES };
+
+// State of one nest that the emitter files do not share.
+typedef struct tn_nest {
+  tn_emit_t* e;
+  bool is_reduced_vector;  // the vector loop is a reduced one
+  int outer_count;         // parallel loops without the vector loop
+  int reduced_count;       // reduced loops without the vector loop
+  int first_reduced;
+  uint32_t phase_operands[TN_KERNEL_PHASES];  // operands that a phase touches
+  int phase_cost[TN_KERNEL_PHASES];
+  LLVMValueRef args, outer_begin, outer_end, vector_begin, vector_end;
+  LLVMValueRef row_slots, index_slots;  // [operand] positions, [outer loop] indices at the current outer point
+} tn_nest_t;
+
+static LLVMValueRef field(tn_emit_t* e, LLVMValueRef pointer, LLVMTypeRef type, int64_t index) {
+  LLVMValueRef at = tn_emit_i64(e, index);
+  return LLVMBuildInBoundsGEP2(e->b, type, pointer, &at, 1, "");
+}
+static LLVMValueRef load_i64(tn_emit_t* e, LLVMValueRef pointer, int64_t index) {
+  return LLVMBuildLoad2(e->b, e->i64, field(e, pointer, e->i64, index), "");
+}
+static LLVMTypeRef base_type(const tn_emit_t* e, int operand) {
+  return e->program->operand[operand].kind == TN_OPERAND_INDEX ? e->i64 : e->ptr;
+}
+static bool is_load(const tn_kernel_inst_t* inst) { return inst->op == TN_KOP_LOAD; }
+
+static void load_args(tn_nest_t* nest) {
+  tn_emit_t* e = nest->e;
+  const tn_kernel_program_t* p = e->program;
+  LLVMValueRef ptrs = LLVMBuildLoad2(e->b, e->ptr, field(e, nest->args, e->ptr, 0), "");
+  LLVMValueRef strides = LLVMBuildLoad2(e->b, e->ptr, field(e, nest->args, e->ptr, 1), "");
+  LLVMValueRef dims = LLVMBuildLoad2(e->b, e->ptr, field(e, nest->args, e->ptr, 2), "");
+  LLVMValueRef scalars = LLVMBuildLoad2(e->b, e->ptr, field(e, nest->args, e->ptr, 3), "");
+  for (int k = 0; k < p->operand_count; ++k) {
+    e->base[k] = LLVMBuildLoad2(e->b, base_type(e, k), field(e, ptrs, e->i64, k), "");
+    for (int l = 0; l < p->loop_count; ++l) e->stride[k][l] = load_i64(e, strides, (int64_t)k * p->loop_count + l);
+  }
+  for (int l = 0; l < p->loop_count; ++l) e->dim[l] = load_i64(e, dims, l);
+  for (int i = 0; i < p->inst_count; ++i) {
+    const tn_kernel_inst_t* inst = &p->inst[i];
+    if (inst->op != TN_KOP_SCALAR) continue;
+    LLVMValueRef at = field(e, scalars, LLVMArrayType2(e->i8, sizeof(tn_scalar_t)), inst->index);
+    LLVMValueRef x = tn_emit_splat(e, tn_emit_load_element(e, inst->dtype, at));
+    e->scalar[i] = tn_emit_widen(e, inst->dtype, x);
+  }
+}
+
+// Executes the instructions of |phase| at the current position. |accs| (by instruction) are updated in place.
+static void emit_body(tn_nest_t* nest, int phase, LLVMValueRef* accs) {
+  tn_emit_t* e = nest->e;
+  const tn_kernel_program_t* p = e->program;
+  for (int i = 0; i < p->inst_count; ++i) {
+    const tn_kernel_inst_t* inst = &p->inst[i];
+    if (inst->phase != phase) continue;
+    LLVMValueRef a = e->value[inst->a];
+    switch (inst->op) {
+      case TN_KOP_LOAD: e->value[i] = e->splat[i] ? e->splat[i] : tn_emit_load(e, inst->index); break;
+      case TN_KOP_STORE: tn_emit_store(e, inst->index, a); break;
+      case TN_KOP_SCALAR: e->value[i] = e->scalar[i]; break;
+      case TN_KOP_INDEX: e->value[i] = tn_emit_index(e, inst->index); break;
+      case TN_KOP_ACC: {
+        const int dtype = tn_emit_is_small_float(inst->dtype) ? TN_F32 : inst->dtype;
+        LLVMValueRef next = tn_emit_combine(e, inst->index, dtype, accs[i], a);
+        // Lanes behind the end of a reduced row keep their sum; those of a parallel tail are never stored.
+        if (e->remaining && nest->is_reduced_vector) next = LLVMBuildSelect(e->b, e->mask, next, accs[i], "");
+        accs[i] = next;
+        break;
+      }
+      default: {
+        const int operands = inst->op == TN_OP_SELECT || inst->op == TN_OP_CLAMP || inst->op == TN_OP_FMA ? 3 : 2;
+        e->value[i] = tn_emit_elementwise(e, inst, a, e->value[inst->b], operands == 3 ? e->value[inst->c] : NULL);
+        break;
+      }
+    }
+  }
+}
+
+// Loads of SCALAR inputs do not depend on the vector loop: done once before it.
+static void hoist_scalar_loads(tn_nest_t* nest, int phase) {
+  tn_emit_t* e = nest->e;
+  const tn_kernel_program_t* p = e->program;
+  e->index = tn_emit_i64(e, 0);
+  for (int i = 0; i < p->inst_count; ++i) {
+    const tn_kernel_inst_t* inst = &p->inst[i];
+    if (inst->phase != phase || !is_load(inst)) continue;
+    const tn_kernel_operand_t* o = &p->operand[inst->index];
+    if (o->kind == TN_OPERAND_INPUT && o->vector == TN_OPERAND_SCALAR) e->splat[i] = tn_emit_load(e, inst->index);
+  }
+}
+static void forget_scalar_loads(tn_emit_t* e) { memset(e->splat, 0, sizeof e->splat); }
+
+static void enter_tail(tn_emit_t* e, LLVMValueRef remaining) {
+  e->remaining = remaining;
+  LLVMTypeRef lane = e->lanes >= 8 ? e->i32 : e->i64;
+  LLVMValueRef count = lane == e->i64 ? remaining : LLVMBuildTrunc(e->b, remaining, e->i32, "");
+  e->mask = LLVMBuildICmp(e->b, LLVMIntSLT, tn_emit_iota(e, lane), tn_emit_splat(e, count), "");
+}
+static void leave_tail(tn_emit_t* e) { e->remaining = e->mask = NULL; }
+
+// ---- accumulators ------------------------------------------------------------------------------------------
+typedef struct tn_accs {
+  int count;
+  int inst[TN_KERNEL_INSTRUCTIONS];  // ACC instructions of the phase
+  int dtype[TN_KERNEL_INSTRUCTIONS]; // as accumulated
+  LLVMValueRef slots[TN_KERNEL_INSTRUCTIONS];  // 64 lanes in memory, reduced vector loops only
+} tn_accs_t;
+
+static void find_accs(tn_nest_t* nest, int phase, tn_accs_t* accs) {
+  const tn_kernel_program_t* p = nest->e->program;
+  accs->count = 0;
+  for (int i = 0; i < p->inst_count; ++i) {
+    if (p->inst[i].phase != phase || p->inst[i].op != TN_KOP_ACC) continue;
+    accs->inst[accs->count] = i;
+    accs->dtype[accs->count++] = tn_emit_is_small_float(p->inst[i].dtype) ? TN_F32 : p->inst[i].dtype;
+  }
+}
+
+static LLVMValueRef acc_slot(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane) {
+  return LLVMBuildInBoundsGEP2(e->b, tn_emit_memory_type(e, accs->dtype[which]), accs->slots[which], &lane, 1, "");
+}
+static LLVMValueRef load_acc(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane) {
+  LLVMTypeRef type = tn_emit_vector(e, tn_emit_memory_type(e, accs->dtype[which]));
+  LLVMValueRef x = LLVMBuildLoad2(e->b, type, acc_slot(e, accs, which, lane), "");
+  LLVMSetAlignment(x, (unsigned)(tn_emit_dtype_size(accs->dtype[which]) * (size_t)e->lanes));
+  return accs->dtype[which] == TN_BOOL ? tn_emit_widen(e, TN_BOOL, x) : x;
+}
+static void store_acc(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane, LLVMValueRef x) {
+  if (accs->dtype[which] == TN_BOOL) x = tn_emit_narrow(e, TN_BOOL, x);
+  LLVMSetAlignment(LLVMBuildStore(e->b, x, acc_slot(e, accs, which, lane)),
+                   (unsigned)(tn_emit_dtype_size(accs->dtype[which]) * (size_t)e->lanes));
+}
+
+// Combines 64 lanes by halving; the result in every lane, rounded to the dtype of the instruction.
+static LLVMValueRef combine_lanes(tn_emit_t* e, const tn_accs_t* accs, int which) {
+  const tn_kernel_inst_t* inst = &e->program->inst[accs->inst[which]];
+  const int dtype = accs->dtype[which];
+  int count = LANES / e->lanes;
+  LLVMValueRef part[LANES];
+  for (int i = 0; i < count; ++i) part[i] = load_acc(e, accs, which, tn_emit_i64(e, (int64_t)i * e->lanes));
+  for (; count > 1; count /= 2) {
+    for (int i = 0; i < count / 2; ++i)
+      part[i] = tn_emit_combine(e, inst->index, dtype, part[i], part[i + count / 2]);
+  }
+  LLVMValueRef lanes[LANES];
+  for (int half = e->lanes / 2; half >= 1; half /= 2) {
+    for (int i = 0; i < e->lanes; ++i) lanes[i] = LLVMConstInt(e->i32, (unsigned)((i + half) % e->lanes), 0);
+    LLVMValueRef other = LLVMBuildShuffleVector(e->b, part[0], LLVMGetPoison(LLVMTypeOf(part[0])),
+                                                LLVMConstVector(lanes, (unsigned)e->lanes), "");
+    part[0] = tn_emit_combine(e, inst->index, dtype, part[0], other);
+  }
+  // Only lane 0 has combined in the right order.
+  LLVMValueRef first = LLVMBuildShuffleVector(e->b, part[0], LLVMGetPoison(LLVMTypeOf(part[0])),
+                                              LLVMConstNull(LLVMVectorType(e->i32, (unsigned)e->lanes)), "");
+  return tn_emit_round(e, inst->dtype, first);
+}
+
+// ---- loops -------------------------------------------------------------------------------------------------
+// A loop over |loop_index| that moves the positions of |operands|; carries |extra| values besides.
+typedef struct tn_walk {
+  tn_emit_loop_t loop;
+  LLVMValueRef saved[TN_KERNEL_OPERANDS];
+  uint32_t operands;
+  int loop_index, extra;
+} tn_walk_t;
+
+static void walk_begin(tn_emit_t* e, tn_walk_t* walk, int loop_index, uint32_t operands, LLVMValueRef* extra,
+                       int extra_count) {
+  walk->operands = operands;
+  walk->loop_index = loop_index;
+  walk->extra = extra_count;
+  int n = 0;
+  for (int i = 0; i < extra_count; ++i) walk->loop.initial[n++] = extra[i];
+  for (int k = 0; k < e->program->operand_count; ++k) {
+    walk->saved[k] = e->base[k];
+    if (operands >> k & 1) walk->loop.initial[n++] = e->base[k];
+  }
+  walk->loop.carried_count = n;
+  tn_emit_loop_begin(e, &walk->loop, tn_emit_i64(e, 0), e->dim[loop_index], 1);
+  n = 0;
+  for (int i = 0; i < extra_count; ++i) extra[i] = walk->loop.carried[n++];
+  for (int k = 0; k < e->program->operand_count; ++k)
+    if (operands >> k & 1) e->base[k] = walk->loop.carried[n++];
+}
+
+static void walk_end(tn_emit_t* e, tn_walk_t* walk, LLVMValueRef* extra) {
+  LLVMValueRef next[TN_EMIT_CARRIED];
+  int n = 0;
+  for (int i = 0; i < walk->extra; ++i) next[n++] = extra[i];
+  for (int k = 0; k < e->program->operand_count; ++k) {
+    if (!(walk->operands >> k & 1)) continue;
+    LLVMValueRef stride = e->stride[k][walk->loop_index];
+    next[n++] = e->program->operand[k].kind == TN_OPERAND_INDEX
+                    ? LLVMBuildAdd(e->b, e->base[k], stride, "")
+                    : LLVMBuildInBoundsGEP2(e->b, e->i8, e->base[k], &stride, 1, "");
+  }
+  tn_emit_loop_end(e, &walk->loop, next);
+  for (int i = 0; i < walk->extra; ++i) extra[i] = walk->loop.carried[i];
+  memcpy(e->base, walk->saved, sizeof e->base);
+}
+
+// LOOP phase under a parallel vector loop: all reduced loops around the body, accumulators in registers.
+static void emit_reduced_nest(tn_nest_t* nest, int phase, int depth, LLVMValueRef* accs, const tn_accs_t* list) {
+  tn_emit_t* e = nest->e;
+  if (depth == nest->reduced_count) {
+    emit_body(nest, phase, accs);
+    return;
+  }
+  LLVMValueRef carried[TN_KERNEL_INSTRUCTIONS];
+  for (int i = 0; i < list->count; ++i) carried[i] = accs[list->inst[i]];
+  tn_walk_t walk;
+  walk_begin(e, &walk, nest->first_reduced + depth, nest->phase_operands[phase], carried, list->count);
+  for (int i = 0; i < list->count; ++i) accs[list->inst[i]] = carried[i];
+  emit_reduced_nest(nest, phase, depth + 1, accs, list);
+  for (int i = 0; i < list->count; ++i) carried[i] = accs[list->inst[i]];
+  walk_end(e, &walk, carried);
+  for (int i = 0; i < list->count; ++i) accs[list->inst[i]] = carried[i];
+}
+
+// All phases for one vector of parallel points.
+static void emit_parallel_point(tn_nest_t* nest) {
+  tn_emit_t* e = nest->e;
+  const tn_kernel_program_t* p = e->program;
+  LLVMValueRef accs[TN_KERNEL_INSTRUCTIONS];
+  for (int phase = 0; phase < p->phase_count; ++phase) {
+    if (p->phase_is_point[phase] || nest->reduced_count == 0) {
+      emit_body(nest, phase, accs);
+      continue;
+    }
+    tn_accs_t list;
+    find_accs(nest, phase, &list);
+    for (int i = 0; i < list.count; ++i)
+      accs[list.inst[i]] = tn_emit_identity(e, p->inst[list.inst[i]].index, list.dtype[i]);
+    emit_reduced_nest(nest, phase, 0, accs, &list);
+    for (int i = 0; i < list.count; ++i)
+      e->value[list.inst[i]] = tn_emit_round(e, p->inst[list.inst[i]].dtype, accs[list.inst[i]]);
+  }
+}
+
+static void emit_parallel_row(tn_nest_t* nest) {
+  tn_emit_t* e = nest->e;
+  const tn_kernel_program_t* p = e->program;
+  const int v = p->vector_loop;
+  for (int k = 0; k < p->operand_count; ++k) {
+    const tn_kernel_operand_t* o = &p->operand[k];
+    if (o->vector == TN_OPERAND_SCALAR) continue;
+    LLVMValueRef stride = o->vector == TN_OPERAND_CONTIGUOUS && o->kind != TN_OPERAND_INDEX
+                              ? tn_emit_i64(e, (int64_t)tn_emit_dtype_size(o->dtype))
+                              : e->stride[k][v];
+    e->base[k] = tn_emit_advance(e, k, e->base[k], nest->vector_begin, stride);
+  }
+  LLVMValueRef count = LLVMBuildNSWSub(e->b, nest->vector_end, nest->vector_begin, "");
+  LLVMValueRef whole = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -(int64_t)e->lanes), "");
+  if (nest->reduced_count == 0) hoist_scalar_loads(nest, 0);
+  tn_emit_loop_t loop;
+  loop.carried_count = 0;
+  tn_emit_loop_begin(e, &loop, tn_emit_i64(e, 0), whole, e->lanes);
+  e->index = loop.index;
+  emit_parallel_point(nest);
+  tn_emit_loop_end(e, &loop, NULL);
+
+  LLVMBasicBlockRef tail = tn_emit_block(e), done = tn_emit_block(e);
+  LLVMValueRef remaining = LLVMBuildNSWSub(e->b, count, whole, "");
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, remaining, tn_emit_i64(e, 0), ""), tail, done);
+  tn_emit_enter(e, tail);
+  enter_tail(e, remaining);
+  e->index = whole;
+  emit_parallel_point(nest);
+  leave_tail(e);
+  forget_scalar_loads(e);
+  LLVMBuildBr(e->b, done);
+  tn_emit_enter(e, done);
+}
+
+// One vector of a reduced row whose accumulators are in memory at lane |index| mod 64.
+static void emit_memory_step(tn_nest_t* nest, int phase, const tn_accs_t* list, LLVMValueRef index) {
+  tn_emit_t* e = nest->e;
+  LLVMValueRef accs[TN_KERNEL_INSTRUCTIONS];
+  LLVMValueRef lane = LLVMBuildAnd(e->b, index, tn_emit_i64(e, LANES - 1), "");
+  for (int i = 0; i < list->count; ++i) accs[list->inst[i]] = load_acc(e, list, i, lane);
+  e->index = index;
+  emit_body(nest, phase, accs);
+  for (int i = 0; i < list->count; ++i) store_acc(e, list, i, lane, accs[list->inst[i]]);
+}
+
+// The vector loop of a reduced row. Short bodies take 64 elements a turn with accumulators in registers.
+static void emit_reduced_row(tn_nest_t* nest, int phase, const tn_accs_t* list) {
+  enum { SHORT_COST = 10 };  // above, the latency of memory accumulators hides behind the body
+  tn_emit_t* e = nest->e;
+  LLVMValueRef count = e->dim[e->program->vector_loop], start = tn_emit_i64(e, 0);
+  LLVMValueRef whole = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -(int64_t)e->lanes), "");
+  const int parts = LANES / e->lanes;
+  tn_emit_loop_t loop;
+  hoist_scalar_loads(nest, phase);
+  if (list->count == 1 && nest->phase_cost[phase] <= SHORT_COST) {
+    LLVMValueRef blocks = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -LANES), "");
+    for (int j = 0; j < parts; ++j) loop.initial[j] = load_acc(e, list, 0, tn_emit_i64(e, (int64_t)j * e->lanes));
+    loop.carried_count = parts;
+    tn_emit_loop_begin(e, &loop, start, blocks, LANES);
+    LLVMValueRef next[LANES], accs[TN_KERNEL_INSTRUCTIONS];
+    for (int j = 0; j < parts; ++j) {
+      e->index = j == 0 ? loop.index : LLVMBuildNSWAdd(e->b, loop.index, tn_emit_i64(e, (int64_t)j * e->lanes), "");
+      accs[list->inst[0]] = loop.carried[j];
+      emit_body(nest, phase, accs);
+      next[j] = accs[list->inst[0]];
+    }
+    tn_emit_loop_end(e, &loop, next);
+    for (int j = 0; j < parts; ++j) store_acc(e, list, 0, tn_emit_i64(e, (int64_t)j * e->lanes), loop.carried[j]);
+    start = blocks;
+  }
+  loop.carried_count = 0;
+  tn_emit_loop_begin(e, &loop, start, whole, e->lanes);
+  emit_memory_step(nest, phase, list, loop.index);
+  tn_emit_loop_end(e, &loop, NULL);
+
+  LLVMBasicBlockRef tail = tn_emit_block(e), done = tn_emit_block(e);
+  LLVMValueRef remaining = LLVMBuildNSWSub(e->b, count, whole, "");
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, remaining, tn_emit_i64(e, 0), ""), tail, done);
+  tn_emit_enter(e, tail);
+  enter_tail(e, remaining);
+  emit_memory_step(nest, phase, list, whole);
+  leave_tail(e);
+  LLVMBuildBr(e->b, done);
+  tn_emit_enter(e, done);
+  forget_scalar_loads(e);
+}
+
+static void emit_reduced_outer(tn_nest_t* nest, int phase, int depth, const tn_accs_t* list) {
+  tn_emit_t* e = nest->e;
+  if (depth == nest->reduced_count) {
+    emit_reduced_row(nest, phase, list);
+    return;
+  }
+  tn_walk_t walk;
+  walk_begin(e, &walk, nest->first_reduced + depth, nest->phase_operands[phase], NULL, 0);
+  emit_reduced_outer(nest, phase, depth + 1, list);
+  walk_end(e, &walk, NULL);
+}
+
+// All phases of one outer point when the vector loop is reduced.
+static void emit_reduced_point(tn_nest_t* nest) {
+  tn_emit_t* e = nest->e;
+  const tn_kernel_program_t* p = e->program;
+  for (int phase = 0; phase < p->phase_count; ++phase) {
+    if (p->phase_is_point[phase]) {
+      e->is_uniform = true;
+      e->index = tn_emit_i64(e, 0);
+      emit_body(nest, phase, NULL);
+      e->is_uniform = false;
+      continue;
+    }
+    tn_accs_t list;
+    find_accs(nest, phase, &list);
+    for (int i = 0; i < list.count; ++i) {
+      LLVMTypeRef type = LLVMVectorType(tn_emit_memory_type(e, list.dtype[i]), LANES);
+      list.slots[i] = tn_emit_alloca(e, type, 64);
+      LLVMValueRef identity = tn_emit_identity(e, p->inst[list.inst[i]].index, list.dtype[i]);
+      for (int j = 0; j < LANES; j += e->lanes) store_acc(e, &list, i, tn_emit_i64(e, j), identity);
+    }
+    emit_reduced_outer(nest, phase, 0, &list);
+    for (int i = 0; i < list.count; ++i) e->value[list.inst[i]] = combine_lanes(e, &list, i);
+  }
+}
+
+// ---- outer points ------------------------------------------------------------------------------------------
+static LLVMValueRef slot(tn_emit_t* e, LLVMValueRef slots, int index) { return field(e, slots, e->i64, index); }
+
+// Positions of all operands at the outer indices in |index_slots|.
+static void place_row(tn_nest_t* nest, LLVMValueRef* index) {
+  tn_emit_t* e = nest->e;
+  for (int k = 0; k < e->program->operand_count; ++k) {
+    LLVMValueRef base = e->base[k];
+    for (int l = 0; l < nest->outer_count; ++l) base = tn_emit_advance(e, k, base, index[l], e->stride[k][l]);
+    LLVMBuildStore(e->b, base, slot(e, nest->row_slots, k));
+  }
+}
+
+static void emit_point(tn_nest_t* nest) {
+  if (nest->is_reduced_vector) {
+    emit_reduced_point(nest);
+  } else {
+    emit_parallel_row(nest);
+  }
+}
+
+static void emit_outer(tn_nest_t* nest) {
+  tn_emit_t* e = nest->e;
+  const tn_kernel_program_t* p = e->program;
+  LLVMBasicBlockRef work = tn_emit_block(e), done = tn_emit_block(e);
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, nest->outer_begin, nest->outer_end, ""), work, done);
+  tn_emit_enter(e, work);
+  if (nest->outer_count == 0) {
+    emit_point(nest);
+    LLVMBuildBr(e->b, done);
+    tn_emit_enter(e, done);
+    return;
+  }
+  LLVMValueRef origin[TN_KERNEL_OPERANDS], index[TN_KERNEL_LOOPS];
+  memcpy(origin, e->base, sizeof origin);
+  nest->row_slots = tn_emit_alloca(e, LLVMArrayType2(e->i64, TN_KERNEL_OPERANDS), 8);
+  nest->index_slots = tn_emit_alloca(e, LLVMArrayType2(e->i64, TN_KERNEL_LOOPS), 8);
+  LLVMValueRef rest = nest->outer_begin;
+  for (int l = nest->outer_count - 1; l >= 0; --l) {
+    index[l] = l == 0 ? rest : LLVMBuildURem(e->b, rest, e->dim[l], "");
+    if (l > 0) rest = LLVMBuildUDiv(e->b, rest, e->dim[l], "");
+    LLVMBuildStore(e->b, index[l], slot(e, nest->index_slots, l));
+  }
+  place_row(nest, index);
+
+  tn_emit_loop_t loop;
+  loop.carried_count = 0;
+  tn_emit_loop_begin(e, &loop, nest->outer_begin, nest->outer_end, 1);
+  for (int k = 0; k < p->operand_count; ++k)
+    e->base[k] = LLVMBuildLoad2(e->b, base_type(e, k), slot(e, nest->row_slots, k), "");
+  emit_point(nest);
+  // Next outer point: usually a step along the last outer loop, else carry and place anew.
+  const int last = nest->outer_count - 1;
+  LLVMBasicBlockRef step = tn_emit_block(e), carry = tn_emit_block(e), next = tn_emit_block(e);
+  LLVMValueRef at = LLVMBuildNSWAdd(e->b, load_i64(e, nest->index_slots, last), tn_emit_i64(e, 1), "");
+  LLVMValueRef is_inside = LLVMBuildICmp(e->b, LLVMIntSLT, at, e->dim[last], "");
+  LLVMBuildCondBr(e->b, last == 0 ? LLVMConstInt(e->i1, 1, 0) : is_inside, step, carry);
+  tn_emit_enter(e, step);
+  LLVMBuildStore(e->b, at, slot(e, nest->index_slots, last));
+  for (int k = 0; k < p->operand_count; ++k) {
+    LLVMValueRef base = LLVMBuildLoad2(e->b, base_type(e, k), slot(e, nest->row_slots, k), "");
+    base = tn_emit_advance(e, k, base, tn_emit_i64(e, 1), e->stride[k][last]);
+    LLVMBuildStore(e->b, base, slot(e, nest->row_slots, k));
+  }
+  LLVMBuildBr(e->b, next);
+  tn_emit_enter(e, carry);
+  memcpy(e->base, origin, sizeof origin);
+  LLVMValueRef carried = LLVMConstInt(e->i1, 1, 0);
+  for (int l = last; l >= 0; --l) {
+    LLVMValueRef old = load_i64(e, nest->index_slots, l);
+    LLVMValueRef bumped = LLVMBuildAdd(e->b, old, LLVMBuildZExt(e->b, carried, e->i64, ""), "");
+    LLVMValueRef wraps = LLVMBuildICmp(e->b, LLVMIntSGE, bumped, e->dim[l], "");
+    carried = wraps;
+    index[l] = LLVMBuildSelect(e->b, wraps, tn_emit_i64(e, 0), bumped, "");
+    LLVMBuildStore(e->b, index[l], slot(e, nest->index_slots, l));
+  }
+  place_row(nest, index);
+  LLVMBuildBr(e->b, next);
+  tn_emit_enter(e, next);
+  tn_emit_loop_end(e, &loop, NULL);
+  LLVMBuildBr(e->b, done);
+  tn_emit_enter(e, done);
+}
+
+void tn_emit_program(tn_emit_t* e) {
+  const tn_kernel_program_t* p = e->program;
+  tn_nest_t nest = {.e = e};
+  nest.is_reduced_vector = p->vector_loop >= p->parallel_count;
+  nest.outer_count = nest.is_reduced_vector ? p->parallel_count : p->parallel_count - 1;
+  nest.first_reduced = p->parallel_count;
+  nest.reduced_count = p->loop_count - p->parallel_count - (nest.is_reduced_vector ? 1 : 0);
+  for (int i = 0; i < p->inst_count; ++i) {
+    const tn_kernel_inst_t* inst = &p->inst[i];
+    if (inst->op == TN_KOP_LOAD || inst->op == TN_KOP_STORE || inst->op == TN_KOP_INDEX)
+      nest.phase_operands[inst->phase] |= 1u << inst->index;
+    nest.phase_cost[inst->phase] += inst->op == TN_KOP_ACC ? 2 : 1;
+  }
+  LLVMTypeRef params[] = {e->ptr, e->i64, e->i64, e->i64, e->i64};
+  LLVMTypeRef type = LLVMFunctionType(e->void_type, params, 5, 0);
+  e->function = LLVMAddFunction(e->module, "tn_kernel", type);
+  nest.args = LLVMGetParam(e->function, 0);
+  nest.outer_begin = LLVMGetParam(e->function, 1);
+  nest.outer_end = LLVMGetParam(e->function, 2);
+  nest.vector_begin = LLVMGetParam(e->function, 3);
+  nest.vector_end = LLVMGetParam(e->function, 4);
+  e->entry = tn_emit_block(e);
+  LLVMBasicBlockRef start = tn_emit_block(e);
+  tn_emit_enter(e, start);
+  load_args(&nest);
+  emit_outer(&nest);
+  LLVMBuildRetVoid(e->b);
+  tn_emit_enter(e, e->entry);
+  LLVMBuildBr(e->b, start);
+}

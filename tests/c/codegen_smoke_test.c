@@ -1,0 +1,35 @@
+// One program from text to machine code.
+#include "tests/c/test.h"
+
+#include "tn/kernel_program.h"
+
+TN_TEST(add_of_f32_runs_for_all_sizes_with_one_kernel) {
+  tn_kernel_program_t program;
+  TN_EXPECT_OK(tn_kernel_program_parse("loops 1 0 vector 0\nphase loop\n"
+                                       "operand 0 f32 input contiguous\noperand 1 f32 input contiguous\n"
+                                       "operand 2 f32 output contiguous\n"
+                                       "%0 = load.0 f32 phase 0\n%1 = load.1 f32 phase 0\n"
+                                       "%2 = stablehlo.add f32 phase 0 %0 %1\nstore.2 phase 0 %2\n",
+                                       &program));
+  TN_EXPECT_OK(tn_kernel_program_verify(&program));
+  tn_kernel_fn_t kernel;
+  TN_EXPECT_OK(tn_kernel_lookup(&program, &kernel));
+  if (!kernel) return;
+  for (int64_t n = 0; n < 100; ++n) {
+    float x[128], y[128], z[128];
+    for (int i = 0; i < 128; ++i) {
+      x[i] = (float)i;
+      y[i] = (float)(2 * i);
+      z[i] = -1;
+    }
+    void* ptr[] = {x, y, z};
+    const int64_t stride[] = {4, 4, 4};
+    tn_kernel_args_t args = {ptr, stride, &n, NULL};
+    kernel(&args, 0, 1, 0, n);
+    for (int i = 0; i < 128; ++i) TN_EXPECT(z[i] == (i < n ? (float)(3 * i) : -1.0f));
+  }
+  tn_kernel_cache_stats_t stats;
+  tn_kernel_cache_stats(&stats);
+  printf("generate %lld us, load %lld us, %lld bytes\n", (long long)stats.generate_ns / 1000,
+         (long long)stats.load_ns / 1000, (long long)stats.code_bytes);
+}
