@@ -90,24 +90,6 @@ static void move_strided(int64_t size, int64_t rows, int64_t n, const char* x, i
   }
 }
 
-#define REPEAT(T)                                                 \
-  for (int64_t i = 0; i < rows; ++i, x += xs0, out += os0) {      \
-    const T value = *(const T*)(const void*)x;                    \
-    T* b = (T*)(void*)out;                                        \
-    for (int64_t j = 0; j < n; ++j) b[j] = value;                 \
-  }
-static void repeat(int64_t size, int64_t rows, int64_t n, const char* x, int64_t xs0, char* out, int64_t os0) {
-  switch (size) {
-    case 1:
-      for (int64_t i = 0; i < rows; ++i, x += xs0, out += os0) memset(out, *x, (size_t)n);
-      break;
-    case 2: REPEAT(uint16_t) break;
-    case 4: REPEAT(uint32_t) break;
-    case 8: REPEAT(uint64_t) break;
-    default: REPEAT(u128_t) break;
-  }
-}
-
 #define RUNS(bytes) \
   for (int64_t i = 0; i < rows; ++i, x += xs0, out += os0) memcpy(out, x, bytes)
 static void move_runs(int64_t bytes, int64_t rows, const char* x, int64_t xs0, char* out, int64_t os0) {
@@ -130,7 +112,7 @@ static void copy_rows(const copy_plan_t* p, int64_t rows, int64_t n, const char*
     if (os1 == p->to_size && xs1 == p->from_size) {
       move_runs(n * p->to_size, rows, x, xs0, out, os0);
     } else if (os1 == p->to_size && xs1 == 0) {
-      repeat(p->to_size, rows, n, x, xs0, out, os0);
+      p->table->repeat((size_t)p->to_size, rows, n, x, xs0, out, os0);
     } else {
       move_strided(p->to_size, rows, n, x, xs0, xs1, out, os0, os1);
     }

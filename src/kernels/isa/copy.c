@@ -272,4 +272,22 @@ static void transpose(size_t size, int64_t rows, int64_t columns, const void* x,
   }
 }
 
-const tn_copy_table_t TN_ISA_NAME(tn_copy_table) = {.convert = convert, .transpose = transpose};
+// ---- repeat --------------------------------------------------------------------------------------------------
+#define REPEAT(T)                                                                                      \
+  for (int64_t i = 0; i < rows; ++i) {                                                                 \
+    const T value = *(const T*)(const void*)((const char*)x + i * x_stride);                           \
+    T* to = (T*)(void*)((char*)out + i * out_stride);                                                  \
+    for (int64_t j = 0; j < count; ++j) to[j] = value;                                                 \
+  }
+static void repeat(size_t size, int64_t rows, int64_t count, const void* x, int64_t x_stride, void* out,
+                   int64_t out_stride) {
+  switch (size) {
+    case 1: REPEAT(uint8_t) break;
+    case 2: REPEAT(uint16_t) break;
+    case 4: REPEAT(uint32_t) break;
+    case 8: REPEAT(uint64_t) break;
+    default: REPEAT(u128_t) break;
+  }
+}
+
+const tn_copy_table_t TN_ISA_NAME(tn_copy_table) = {.convert = convert, .transpose = transpose, .repeat = repeat};
