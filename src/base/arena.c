@@ -5,21 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/poison.h"
 #include "base/size.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#define TN_POISON(pointer, size) __asan_poison_memory_region(pointer, size)
-#define TN_UNPOISON(pointer, size) __asan_unpoison_memory_region(pointer, size)
-#define TN_REDZONE ((size_t)16)  // an overrun of one allocation meets poisoned bytes, not its neighbour
-#else
-#define TN_POISON(pointer, size) ((void)(pointer), (void)(size))
-#define TN_UNPOISON(pointer, size) ((void)(pointer), (void)(size))
-#define TN_REDZONE ((size_t)0)
-#endif
 
 // Blocks start small, because most compilations are of one operator, and double up to the limit.
 enum { FIRST_BLOCK = 8 << 10, LARGEST_BLOCK = 1 << 20 };
+#define LARGEST_REQUEST (SIZE_MAX >> 25)  // more is a miscalculation
 
 struct tn_arena_block {
   tn_arena_block_t* previous;
@@ -80,6 +71,7 @@ static bool grow(tn_arena_t* arena, size_t needed) {
 
 void* tn_arena_alloc(tn_arena_t* arena, size_t size) {
   size_t rounded;
+  if (size > LARGEST_REQUEST) return NULL;
   if (!tn_size_align(size, 16, &rounded) || !tn_size_add(rounded, TN_REDZONE, &rounded)) return NULL;
   if (rounded == 0) rounded = 16;  // distinct allocations have distinct addresses
   if ((size_t)(arena->limit - arena->next) < rounded && !grow(arena, rounded)) return NULL;

@@ -56,7 +56,16 @@ enum { CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8, CHUNK_BLOCKS = 16, 
 
 static const uint32_t initial[8] = {0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A,
                                     0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19};
-static const uint8_t permutation[16] = {2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8};
+// Order of the message words in each round: every row is the one before it, permuted by the second row.
+static const uint8_t schedule[7][16] = {
+    {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+    {2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8},
+    {3, 4, 10, 12, 13, 2, 7, 14, 6, 5, 9, 0, 11, 15, 8, 1},
+    {10, 7, 12, 9, 14, 3, 13, 15, 4, 0, 11, 2, 5, 8, 1, 6},
+    {12, 13, 9, 11, 15, 10, 14, 8, 7, 2, 5, 3, 0, 1, 6, 4},
+    {9, 14, 11, 5, 8, 12, 15, 1, 13, 3, 0, 10, 2, 6, 4, 7},
+    {11, 15, 5, 0, 1, 9, 8, 6, 14, 10, 2, 12, 3, 4, 7, 13},
+};
 
 static inline uint32_t rotate(uint32_t word, int bits) { return word >> bits | word << (32 - bits); }
 
@@ -74,27 +83,24 @@ static inline void mix(uint32_t v[16], int a, int b, int c, int d, uint32_t x, u
 // One compression; |out| may be |chaining|. Only the first half of the output is needed for 256 bits.
 static void compress(const uint32_t chaining[8], const uint32_t message[16], uint64_t counter, uint32_t size,
                      uint32_t flags, uint32_t out[8]) {
-  uint32_t v[16], m[16];
+  uint32_t v[16];
   memcpy(v, chaining, 32);
   memcpy(v + 8, initial, 16);
   v[12] = (uint32_t)counter;
   v[13] = (uint32_t)(counter >> 32);
   v[14] = size;
   v[15] = flags;
-  memcpy(m, message, 64);
-  for (int round = 0;; ++round) {
-    mix(v, 0, 4, 8, 12, m[0], m[1]);
-    mix(v, 1, 5, 9, 13, m[2], m[3]);
-    mix(v, 2, 6, 10, 14, m[4], m[5]);
-    mix(v, 3, 7, 11, 15, m[6], m[7]);
-    mix(v, 0, 5, 10, 15, m[8], m[9]);
-    mix(v, 1, 6, 11, 12, m[10], m[11]);
-    mix(v, 2, 7, 8, 13, m[12], m[13]);
-    mix(v, 3, 4, 9, 14, m[14], m[15]);
-    if (round == 6) break;
-    uint32_t next[16];
-    for (int i = 0; i < 16; ++i) next[i] = m[permutation[i]];
-    memcpy(m, next, 64);
+#pragma GCC unroll 7  // the schedule becomes constants and the state stays in registers
+  for (int round = 0; round < 7; ++round) {
+    const uint8_t* order = schedule[round];
+    mix(v, 0, 4, 8, 12, message[order[0]], message[order[1]]);
+    mix(v, 1, 5, 9, 13, message[order[2]], message[order[3]]);
+    mix(v, 2, 6, 10, 14, message[order[4]], message[order[5]]);
+    mix(v, 3, 7, 11, 15, message[order[6]], message[order[7]]);
+    mix(v, 0, 5, 10, 15, message[order[8]], message[order[9]]);
+    mix(v, 1, 6, 11, 12, message[order[10]], message[order[11]]);
+    mix(v, 2, 7, 8, 13, message[order[12]], message[order[13]]);
+    mix(v, 3, 4, 9, 14, message[order[14]], message[order[15]]);
   }
   for (int i = 0; i < 8; ++i) out[i] = v[i] ^ v[i + 8];
 }

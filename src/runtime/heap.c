@@ -4,15 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#define TN_POISON(pointer, size) __asan_poison_memory_region(pointer, size)
-#define TN_UNPOISON(pointer, size) __asan_unpoison_memory_region(pointer, size)
-#else
-#define TN_POISON(pointer, size) ((void)0)
-#define TN_UNPOISON(pointer, size) ((void)0)
-#endif
+#include "base/poison.h"
 
 // One heap per core, created at its first use and kept.
 static _Atomic(tn_heap_t*) heaps[TN_DEVICE_LIMIT];
