@@ -154,7 +154,7 @@ TN_INLINE void put_f64(double* p, double x) { *p = x; }
     int64_t row_i = 0;                                                                             \
     const int64_t row_n = (n);                                                                     \
     for (; row_i + width <= row_n;) {                                                              \
-      for (int k = 0; k < groups && row_i + width <= row_n; ++k, row_i += width) {                 \
+      for (int k = 0; k < lane_groups && row_i + width <= row_n; ++k, row_i += width) {                 \
         const int64_t i = row_i;                                                                   \
         const int count = width;                                                                   \
         __VA_ARGS__                                                                                \
@@ -162,7 +162,7 @@ TN_INLINE void put_f64(double* p, double x) { *p = x; }
     }                                                                                              \
     if (row_i < row_n) {                                                                           \
       const int64_t i = row_i;                                                                     \
-      const int k = (int)(row_i / width % groups), count = (int)(row_n - row_i);                   \
+      const int k = (int)(row_i / width % lane_groups), count = (int)(row_n - row_i);                   \
       __VA_ARGS__                                                                                  \
     }                                                                                              \
   } while (0)
