@@ -555,7 +555,7 @@ static void append_merged(builder_t* b, nest_t* nest, const int* loops, int coun
 }
 
 static bool order_loops(builder_t* b, nest_t* nest) {
-  int loops[TN_MAX_LOOPS], count = 0;
+  int loops[TN_MAX_LOOPS] = {0}, count = 0;
   memset(nest, 0, sizeof(*nest));
   for (int l = 0; l < b->space.loop_count; ++l)
     if (b->role[l] == LOOP_PARALLEL && b->space.extent[l] != 1) {
