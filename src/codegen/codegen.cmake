@@ -49,7 +49,8 @@ tn_llvm_query(tn_llvm_libdir --libdir)
 tn_llvm_query(tn_llvm_includes --includedir)
 
 file(GLOB codegen_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/llvm/*.c)
-add_library(tn_codegen MODULE ${codegen_sources})
+# The recipes are data for the emitter, so the plugin has its own copy and needs nothing of libtn.
+add_library(tn_codegen MODULE ${codegen_sources} ${CMAKE_CURRENT_LIST_DIR}/../base/math_recipes.c)
 target_link_libraries(tn_codegen PRIVATE tn_flags)
 target_include_directories(tn_codegen SYSTEM PRIVATE ${tn_llvm_includes})
 target_compile_options(tn_codegen PRIVATE -fvisibility=hidden -ffunction-sections -fdata-sections)

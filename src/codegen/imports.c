@@ -1,14 +1,14 @@
-// C functions that generated code may call: one scalar call per lane where no recipe exists.
+// C functions that generated code may call.
 #include <math.h>
 #include <string.h>
 
 #include "codegen/loader.h"
+#include "codegen/math_calls.h"
 
-#define TN_IMPORTS(X)                                                                                              \
-  X(fma) X(fmaf) X(fmod) X(fmodf) X(pow) X(powf) X(atan2) X(atan2f) X(nextafter) X(nextafterf) X(cbrt) X(cbrtf)       \
-  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log1p) X(sin) X(cos) X(tan) X(tanh) X(erf) X(erfc) X(asin) X(acos) X(atan) \
-  X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) X(ceil) X(ceilf) X(floor) X(floorf) X(trunc) X(truncf) X(rint) X(rintf)   \
-  X(memcpy) X(memset)
+// The first two by our own code; the others by LLVM where the instruction set lacks an instruction.
+#define TN_IMPORTS(X)                                                                                          \
+  X(tn_math_call_f32) X(tn_math_call_f64) X(fma) X(fmaf) X(ceil) X(ceilf) X(floor) X(floorf) X(trunc) X(truncf) \
+  X(rint) X(rintf) X(memcpy) X(memset)
 
 void* tn_loader_import(const char* name) {
   static const struct {

@@ -161,7 +161,10 @@ static void dump(const tn_codegen_api_t* api, tn_codegen_session_t* session, con
   for (int i = 0; i < 2; ++i) {
     void* data;
     size_t size;
-    if (api->compile(session, program, kinds[i].format, &data, &size, error)) continue;
+    if (api->compile(session, program, kinds[i].format, &data, &size, error)) {
+      tn_log(TN_LOG_WARNING, "kernel dump: %s", error);
+      continue;
+    }
     snprintf(path, sizeof path, "%s/kernel-%016llx.%s", folder, (unsigned long long)hash, kinds[i].ending);
     tn_status_free(tn_os_write_file(path, data, size));
     free(data);
@@ -173,11 +176,11 @@ static tn_status_t generate(const tn_codegen_api_t* api, const tn_kernel_program
   TN_TRY(tn_kernel_program_verify(program));
   tn_codegen_session_t* session;
   TN_TRY(take_session(api, &session));
+  dump(api, session, program, hash);
   char error[TN_CODEGEN_ERROR_SIZE] = "";
   const int64_t start = tn_os_now_ns();
   const int code = api->compile(session, program, TN_CODEGEN_OBJECT, out_object, out_size, error);
   COUNT(generate_ns, tn_os_now_ns() - start);
-  dump(api, session, program, hash);
   give_session(api, session);
   if (code) return TN_ERROR((tn_code_t)code, "%s", error[0] ? error : "code generator: no memory");
   COUNT(generated, 1);

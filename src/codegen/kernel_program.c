@@ -7,6 +7,7 @@
 //   scalar N DTYPE
 //   %N = OP[.WHICH] DTYPE phase P [%A [%B [%C]]]    load.K, scalar.K, index.K, acc.KIND, compare.DIRECTION, OP
 //   store.K phase P %A
+#include "codegen/kernel_eval.h"
 #include "codegen/kernel_program_internal.h"
 
 #include <stdarg.h>
@@ -166,7 +167,14 @@ static tn_status_t verify_inst(const tn_kernel_program_t* p, int i) {
           (inst->index >= TN_REDUCE_AND && is_float(inst->dtype)))
         BAD("instruction %d: reduction kind %d of dtype %d", i, inst->index, inst->dtype);
       return TN_OK;
-    default: return verify_elementwise(p, i);
+    default: {
+      TN_TRY(verify_elementwise(p, i));
+      tn_lane_t zero = {0}, out;
+      if (!tn_kernel_eval(inst, p->inst[inst->a].dtype, 1, &zero, &zero, &zero, &out))
+        return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: instruction %d: %s has no meaning on %s", i,
+                        op_rows[inst->op].name, tn_dtype_name((tn_dtype_t)inst->dtype));
+      return TN_OK;
+    }
   }
 }
 

@@ -16,6 +16,11 @@ static const uint8_t kinds[] = {
     TN_DTYPES(TN_EMIT_KIND)
 #undef TN_EMIT_KIND
 };
+static const int8_t operand_counts[] = {
+#define TN_OP(name, text, operands, results, fusion, cheap) operands,
+#include "tn/ops.inc"
+#undef TN_OP
+};
 
 void tn_emit_fail(tn_emit_t* e, int code, const char* format, ...) {
   if (e->code != TN_SUCCESS) return;
@@ -30,6 +35,7 @@ size_t tn_emit_dtype_size(int dtype) { return sizes[dtype]; }
 bool tn_emit_is_float(int dtype) { return kinds[dtype] == TN_CLASS_FLOAT; }
 bool tn_emit_is_small_float(int dtype) { return kinds[dtype] == TN_CLASS_FLOAT && sizes[dtype] < 4; }
 bool tn_emit_is_signed(int dtype) { return kinds[dtype] == TN_CLASS_SIGNED; }
+int tn_emit_operand_count(int op) { return operand_counts[op]; }
 
 static LLVMTypeRef int_type(const tn_emit_t* e, size_t size) {
   return size == 1 ? e->i8 : size == 2 ? e->i16 : size == 4 ? e->i32 : e->i64;

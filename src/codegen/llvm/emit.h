@@ -51,6 +51,7 @@ size_t tn_emit_dtype_size(int dtype);
 bool tn_emit_is_float(int dtype);
 bool tn_emit_is_small_float(int dtype);  // F16, BF16
 bool tn_emit_is_signed(int dtype);
+int tn_emit_operand_count(int op);  // of an elementwise tn_op_t
 LLVMTypeRef tn_emit_memory_type(const tn_emit_t* e, int dtype);   // one element in memory (BOOL: i8)
 LLVMTypeRef tn_emit_element_type(const tn_emit_t* e, int dtype);  // one lane in registers
 LLVMTypeRef tn_emit_vector(const tn_emit_t* e, LLVMTypeRef element);

@@ -73,8 +73,10 @@ static void emit_body(tn_nest_t* nest, int phase, LLVMValueRef* accs) {
         break;
       }
       default: {
-        const int operands = inst->op == TN_OP_SELECT || inst->op == TN_OP_CLAMP || inst->op == TN_OP_FMA ? 3 : 2;
-        e->value[i] = tn_emit_elementwise(e, inst, a, e->value[inst->b], operands == 3 ? e->value[inst->c] : NULL);
+        // Unused operands name instruction 0, whose value may be out of scope here.
+        const int operands = tn_emit_operand_count(inst->op);
+        e->value[i] = tn_emit_elementwise(e, inst, a, operands > 1 ? e->value[inst->b] : NULL,
+                                          operands > 2 ? e->value[inst->c] : NULL);
         break;
       }
     }

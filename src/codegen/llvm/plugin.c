@@ -190,14 +190,14 @@ static int compile(tn_codegen_session_t* session, const tn_kernel_program_t* pro
   LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                           LLVMCreateEnumAttribute(e->context, nounwind, 0));
   int code = e->code;
-#ifdef TN_EMIT_VERIFY
-  char* message = NULL;
-  if (code == TN_SUCCESS && LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message)) {
-    snprintf(error, TN_CODEGEN_ERROR_SIZE, "code generator: %s", message);
-    code = TN_INTERNAL;
+  if (code == TN_SUCCESS && format == TN_CODEGEN_ASSEMBLY) {  // who asks for text is looking for mistakes
+    char* message = NULL;
+    if (LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message)) {
+      snprintf(error, TN_CODEGEN_ERROR_SIZE, "code generator: %s", message);
+      code = TN_INTERNAL;
+    }
+    LLVMDisposeMessage(message);
   }
-  LLVMDisposeMessage(message);
-#endif
   if (code == TN_SUCCESS) code = emit_module(session, e->module, format, out_data, out_size, error);
   LLVMDisposeBuilder(e->b);
   LLVMDisposeModule(e->module);
