@@ -1,0 +1,78 @@
+// Copies: host to device, device to host, device to device, with conversion, broadcast, conj and neg.
+#include <ATen/MemoryOverlap.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/Tensor.h>
+#include <torch/library.h>
+
+#include <cstring>
+
+#include "bridge.h"
+#include "fallback.h"
+#include "tensors.h"
+
+namespace tn::bridge {
+
+using at::Tensor;
+
+namespace {
+
+OpAccount* account_copy = op_account("aten::copy_", "");
+
+bool is_neuron(const Tensor& tensor) { return tensor.device().type() == kNeuron; }
+
+void check_device(const Tensor& tensor) {
+  TORCH_CHECK_NOT_IMPLEMENTED((tensor.device().is_cpu() || is_neuron(tensor)) && tensor.layout() == at::kStrided,
+                              "neuron: cannot copy from or to a ", tensor.layout(), " tensor on ", tensor.device());
+}
+
+// Bytes in the same order on both sides.
+bool is_plain(const Tensor& self, const Tensor& src) {
+  return self.dtype() == src.dtype() && self.is_conj() == src.is_conj() && self.is_neg() == src.is_neg() &&
+         self.sizes() == src.sizes() && self.is_non_overlapping_and_dense() &&
+         (self.strides() == src.strides() || (self.is_contiguous() && src.is_contiguous()));
+}
+
+}  // namespace
+
+Tensor& copy_into(Tensor& self, const Tensor& src, bool) {
+  TORCH_CHECK(self.defined() && src.defined(), "copy_: undefined tensor");
+  if (self.is_same(src)) return self;
+  check_device(self);
+  check_device(src);
+  for (const Tensor* tensor : {static_cast<const Tensor*>(&self), &src})
+    if (is_neuron(*tensor)) check(tn_device_synchronize(tensor->device().index()));
+  count_executed(account_copy);
+  if (is_plain(self, src)) {
+    const size_t size = self.nbytes();
+    if (size) std::memmove(self.mutable_data_ptr(), src.const_data_ptr(), size);
+    return self;
+  }
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  Tensor to = is_neuron(self) ? cpu_alias(self) : self;
+  to.copy_(is_neuron(src) ? cpu_alias_read(src) : src);
+  return self;
+}
+
+namespace {
+
+Tensor copy_from(const Tensor& self, const Tensor& to, bool non_blocking) {
+  Tensor target = to;
+  copy_into(target, self, non_blocking);
+  return to;
+}
+
+Tensor copy_from_and_resize(const Tensor& self, const Tensor& to) {
+  if (to.sizes() != self.sizes()) to.resize_(self.sizes());
+  return copy_from(self, to, false);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("copy_", TORCH_FN(copy_into));
+  m.impl("_copy_from", TORCH_FN(copy_from));
+  m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
+}
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+
+}  // namespace
+}  // namespace tn::bridge
