@@ -1,6 +1,6 @@
 // Objects of kernels on disk: written once, read by any process of this user, never trusted.
 //
-// File <cache folder>/kernels/ab/cdef...tnk, named by the key: a 64-byte header, the program's canonical bytes, the
+// File <cache folder>/ab/cdef...tnk, named by the key: a 64-byte header, the program's canonical bytes, the
 // ELF object. A file that is foreign, damaged or unreadable is a miss and a log line. Total size is bounded; the
 // least recently used files go first. Thread-safe and safe between processes.
 #ifndef TN_CODEGEN_OBJECT_CACHE_H_
@@ -36,14 +36,14 @@ typedef struct tn_object_file {
   int64_t size;
   int64_t used_ns;  // last use, since the epoch
   bool is_valid;    // only if checked
-  uint8_t program[2048];
+  uint8_t program[2048];  // canonical bytes, program_size of them
   size_t program_size;
 } tn_object_file_t;
 // Folder in use; false if the disk cache is switched off or has no folder.
 bool tn_object_cache_folder(char* out_path, size_t capacity);
 // Calls |visit| for every entry; reads and checks contents if |check|.
 tn_status_t tn_object_cache_each(bool check, void (*visit)(void* context, const tn_object_file_t* file), void* context);
-// Deletes least recently used files until at most |limit| bytes remain; damaged and temporary files too.
+// Deletes least recently used files until at most |limit| bytes remain, and temporary files that were left behind.
 tn_status_t tn_object_cache_prune(int64_t limit, int64_t* out_deleted, int64_t* out_remaining);
 
 #endif  // TN_CODEGEN_OBJECT_CACHE_H_
