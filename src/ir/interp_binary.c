@@ -46,11 +46,11 @@ static uint32_t next_bits(uint32_t x, uint32_t sign_bit, bool is_up) {
   return is_negative == is_up ? x - 1 : x + 1;
 }
 static void nextafter_small(tn_dtype_t dtype, const void* x, const void* y, void* out, int64_t i) {
-  const float a = tn_lane_load(dtype, x, i).f32, b = tn_lane_load(dtype, y, i).f32;
+  const float a = tn_elem_load(dtype, x, i).f32, b = tn_elem_load(dtype, y, i).f32;
   const size_t size = tn_dtype_size(dtype);
   if (a != a || b != b || a == b) {
-    tn_lane_t lane = {.f32 = a != a ? a : b};
-    tn_lane_store(dtype, out, i, lane);
+    tn_elem_t lane = {.f32 = a != a ? a : b};
+    tn_elem_store(dtype, out, i, lane);
     return;
   }
   uint16_t bits = 0;
@@ -153,23 +153,23 @@ tn_status_t tn_interp_binary(const tn_node_t* node, const void* const* operands,
   }
   for (int64_t start = 0; start < total; start += TN_CHUNK) {
     const int64_t count = total - start < TN_CHUNK ? total - start : TN_CHUNK;
-    tn_lanes_t x, y, z;
-    tn_lanes_load(dtype, operands[0], start, count, &x);
-    tn_lanes_load(dtype, operands[1], start, count, &y);
+    tn_elems_t x, y, z;
+    tn_elems_load(dtype, operands[0], start, count, &x);
+    tn_elems_load(dtype, operands[1], start, count, &y);
     for (int64_t i = 0; i < count; ++i) {
-      switch (tn_lane_kind(dtype)) {
-        case TN_LANE_F32: z.f32[i] = binary_f32(op, x.f32[i], y.f32[i]); break;
-        case TN_LANE_F64: z.f64[i] = binary_f64(op, x.f64[i], y.f64[i]); break;
-        case TN_LANE_I64:
-        case TN_LANE_U64:
+      switch (tn_elem_kind(dtype)) {
+        case TN_ELEM_F32: z.f32[i] = binary_f32(op, x.f32[i], y.f32[i]); break;
+        case TN_ELEM_F64: z.f64[i] = binary_f64(op, x.f64[i], y.f64[i]); break;
+        case TN_ELEM_I64:
+        case TN_ELEM_U64:
           z.u64[i] = dtype == TN_BOOL ? binary_bool(op, x.u64[i], y.u64[i])
                                       : binary_int(op, dtype, x.u64[i], y.u64[i]);
           break;
-        case TN_LANE_C64: binary_c64(op, x.c64[i], y.c64[i], z.c64[i]); break;
-        case TN_LANE_C128: binary_c128(op, x.c128[i], y.c128[i], z.c128[i]); break;
+        case TN_ELEM_C64: binary_c64(op, x.c64[i], y.c64[i], z.c64[i]); break;
+        case TN_ELEM_C128: binary_c128(op, x.c128[i], y.c128[i], z.c128[i]); break;
       }
     }
-    tn_lanes_store(dtype, results[0], start, count, &z);
+    tn_elems_store(dtype, results[0], start, count, &z);
   }
   return TN_OK;
 }
@@ -185,15 +185,15 @@ tn_status_t tn_interp_compare(const tn_node_t* node, const void* const* operands
   const tn_compare_t direction = (tn_compare_t)tn_node_int(node, TN_ATTR_DIRECTION, TN_EQ);
   uint8_t* out = results[0];
   for (int64_t i = 0; i < total; ++i) {
-    const tn_lane_t x = tn_lane_load(dtype, operands[0], i), y = tn_lane_load(dtype, operands[1], i);
+    const tn_elem_t x = tn_elem_load(dtype, operands[0], i), y = tn_elem_load(dtype, operands[1], i);
     bool result = false;
-    switch (tn_lane_kind(dtype)) {
-      case TN_LANE_F32: result = COMPARE(x.f32, y.f32); break;
-      case TN_LANE_F64: result = COMPARE(x.f64, y.f64); break;
-      case TN_LANE_I64: result = COMPARE(x.i64, y.i64); break;
-      case TN_LANE_U64: result = COMPARE(x.u64, y.u64); break;
-      case TN_LANE_C64: result = COMPARE_COMPLEX(x.c64, y.c64); break;
-      case TN_LANE_C128: result = COMPARE_COMPLEX(x.c128, y.c128); break;
+    switch (tn_elem_kind(dtype)) {
+      case TN_ELEM_F32: result = COMPARE(x.f32, y.f32); break;
+      case TN_ELEM_F64: result = COMPARE(x.f64, y.f64); break;
+      case TN_ELEM_I64: result = COMPARE(x.i64, y.i64); break;
+      case TN_ELEM_U64: result = COMPARE(x.u64, y.u64); break;
+      case TN_ELEM_C64: result = COMPARE_COMPLEX(x.c64, y.c64); break;
+      case TN_ELEM_C128: result = COMPARE_COMPLEX(x.c128, y.c128); break;
     }
     out[i] = result;
   }
@@ -223,13 +223,13 @@ tn_status_t tn_interp_select(const tn_node_t* node, const void* const* operands,
 // min(max(x, low), high)
 tn_status_t tn_interp_clamp(const tn_node_t* node, const void* const* operands, void* const* results) {
   const tn_dtype_t dtype = node->types[0].dtype;
-  const tn_lane_kind_t lanes = tn_lane_kind(dtype);
+  const tn_elem_kind_t lanes = tn_elem_kind(dtype);
   const int64_t total = tn_type_element_count(&node->types[0]);
   for (int64_t i = 0; i < total; ++i) {
-    tn_lane_t x = tn_lane_load(dtype, operands[1], i);
-    x = tn_lane_combine(TN_REDUCE_MAX, lanes, x, tn_lane_load(dtype, operands[0], i));
-    x = tn_lane_combine(TN_REDUCE_MIN, lanes, x, tn_lane_load(dtype, operands[2], i));
-    tn_lane_store(dtype, results[0], i, x);
+    tn_elem_t x = tn_elem_load(dtype, operands[1], i);
+    x = tn_elem_combine(TN_REDUCE_MAX, lanes, x, tn_elem_load(dtype, operands[0], i));
+    x = tn_elem_combine(TN_REDUCE_MIN, lanes, x, tn_elem_load(dtype, operands[2], i));
+    tn_elem_store(dtype, results[0], i, x);
   }
   return TN_OK;
 }
@@ -238,14 +238,14 @@ tn_status_t tn_interp_fma(const tn_node_t* node, const void* const* operands, vo
   const tn_dtype_t dtype = node->types[0].dtype;
   const int64_t total = tn_type_element_count(&node->types[0]);
   for (int64_t i = 0; i < total; ++i) {
-    tn_lane_t x = tn_lane_load(dtype, operands[0], i);
-    const tn_lane_t y = tn_lane_load(dtype, operands[1], i), z = tn_lane_load(dtype, operands[2], i);
+    tn_elem_t x = tn_elem_load(dtype, operands[0], i);
+    const tn_elem_t y = tn_elem_load(dtype, operands[1], i), z = tn_elem_load(dtype, operands[2], i);
     if (dtype == TN_F64) {
       x.f64 = fma(x.f64, y.f64, z.f64);
     } else {
       x.f32 = fmaf(x.f32, y.f32, z.f32);
     }
-    tn_lane_store(dtype, results[0], i, x);
+    tn_elem_store(dtype, results[0], i, x);
   }
   return TN_OK;
 }

@@ -6,17 +6,17 @@
 #include "ir/interp_internal.h"
 
 // Bytes of one lane of this kind, packed.
-static size_t lane_size(tn_lane_kind_t lanes) {
-  return lanes == TN_LANE_F32 ? 4 : lanes == TN_LANE_C128 ? 16 : 8;
+static size_t lane_size(tn_elem_kind_t lanes) {
+  return lanes == TN_ELEM_F32 ? 4 : lanes == TN_ELEM_C128 ? 16 : 8;
 }
 
 // Widens |count| elements from |data| into packed lanes.
 static void widen(tn_dtype_t dtype, const void* data, int64_t count, uint8_t* out) {
-  const size_t size = lane_size(tn_lane_kind(dtype));
+  const size_t size = lane_size(tn_elem_kind(dtype));
   for (int64_t start = 0; start < count; start += TN_CHUNK) {
     const int64_t n = count - start < TN_CHUNK ? count - start : TN_CHUNK;
-    tn_lanes_t lanes;
-    tn_lanes_load(dtype, data, start, n, &lanes);
+    tn_elems_t lanes;
+    tn_elems_load(dtype, data, start, n, &lanes);
     memcpy(out + (size_t)start * size, &lanes, (size_t)n * size);
   }
 }
@@ -55,17 +55,17 @@ static void step_int(uint64_t x, const uint64_t* y, uint64_t* acc, int64_t n) {
 }
 
 // sum = sum + part, or part itself for the first.
-static void add_row(tn_lane_kind_t lanes, uint8_t* sum, const uint8_t* part, bool is_first, int64_t n) {
+static void add_row(tn_elem_kind_t lanes, uint8_t* sum, const uint8_t* part, bool is_first, int64_t n) {
   if (is_first) {
     memcpy(sum, part, (size_t)n * lane_size(lanes));
     return;
   }
-  const bool is_single = lanes == TN_LANE_F32 || lanes == TN_LANE_C64;
-  const int64_t count = lanes == TN_LANE_C64 || lanes == TN_LANE_C128 ? 2 * n : n;
+  const bool is_single = lanes == TN_ELEM_F32 || lanes == TN_ELEM_C64;
+  const int64_t count = lanes == TN_ELEM_C64 || lanes == TN_ELEM_C128 ? 2 * n : n;
   for (int64_t j = 0; j < count; ++j) {
     if (is_single) {
       ((float*)sum)[j] += ((const float*)part)[j];
-    } else if (lanes == TN_LANE_I64 || lanes == TN_LANE_U64) {
+    } else if (lanes == TN_ELEM_I64 || lanes == TN_ELEM_U64) {
       ((uint64_t*)sum)[j] += ((const uint64_t*)part)[j];
     } else {
       ((double*)sum)[j] += ((const double*)part)[j];
@@ -74,7 +74,7 @@ static void add_row(tn_lane_kind_t lanes, uint8_t* sum, const uint8_t* part, boo
 }
 
 // One row of results: x[k] times y[k, n], packed lanes. |scratch| holds three rows; the sum is left in the first.
-static void product_row(tn_lane_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t k, int64_t n,
+static void product_row(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t k, int64_t n,
                         int64_t slice_length, uint8_t* scratch) {
   const size_t size = lane_size(lanes), row = (size_t)n * size;
   uint8_t *sum = scratch, *slice = scratch + row, *block = scratch + 2 * row;
@@ -90,12 +90,12 @@ static void product_row(tn_lane_kind_t lanes, const uint8_t* x, const uint8_t* y
       for (int64_t i = b; i < end; ++i) {
         const void *left = x + (size_t)i * size, *right = y + (size_t)i * row;
         switch (lanes) {
-          case TN_LANE_F32: STEP(f32, *(const float*)left, right, (float*)block, n); break;
-          case TN_LANE_F64: STEP(f64, *(const double*)left, right, (double*)block, n); break;
-          case TN_LANE_I64:
-          case TN_LANE_U64: step_int(*(const uint64_t*)left, right, (uint64_t*)block, n); break;
-          case TN_LANE_C64: STEP(c64, left, right, (float*)block, n); break;
-          case TN_LANE_C128: STEP(c128, left, right, (double*)block, n); break;
+          case TN_ELEM_F32: STEP(f32, *(const float*)left, right, (float*)block, n); break;
+          case TN_ELEM_F64: STEP(f64, *(const double*)left, right, (double*)block, n); break;
+          case TN_ELEM_I64:
+          case TN_ELEM_U64: step_int(*(const uint64_t*)left, right, (uint64_t*)block, n); break;
+          case TN_ELEM_C64: STEP(c64, left, right, (float*)block, n); break;
+          case TN_ELEM_C128: STEP(c128, left, right, (double*)block, n); break;
         }
       }
       add_row(lanes, slice, block, b == s, n);
@@ -104,13 +104,13 @@ static void product_row(tn_lane_kind_t lanes, const uint8_t* x, const uint8_t* y
   }
 }
 
-static void store_row(tn_lane_kind_t lanes, const uint8_t* row, int64_t n, tn_dtype_t dtype, void* out, int64_t start) {
+static void store_row(tn_elem_kind_t lanes, const uint8_t* row, int64_t n, tn_dtype_t dtype, void* out, int64_t start) {
   const size_t size = lane_size(lanes);
   for (int64_t at = 0; at < n; at += TN_CHUNK) {
     const int64_t count = n - at < TN_CHUNK ? n - at : TN_CHUNK;
-    tn_lanes_t chunk;
+    tn_elems_t chunk;
     memcpy(&chunk, row + (size_t)at * size, (size_t)count * size);
-    tn_lanes_store(dtype, out, start + at, count, &chunk);
+    tn_elems_store(dtype, out, start + at, count, &chunk);
   }
 }
 
@@ -160,7 +160,7 @@ static tn_status_t pack_side(const tn_type_t* type, const void* data, const tn_d
   void *ordered, *packed;
   *out_data = NULL;
   TN_TRY(tn_interp_alloc(count, size, &ordered));
-  tn_status_t status = tn_interp_alloc(count, lane_size(tn_lane_kind(type->dtype)), &packed);
+  tn_status_t status = tn_interp_alloc(count, lane_size(tn_elem_kind(type->dtype)), &packed);
   if (!status) {
     const tn_type_t order = tn_type_make(type->dtype, type->rank, side->dims);
     int64_t to[TN_MAX_RANK];
@@ -175,7 +175,7 @@ static tn_status_t pack_side(const tn_type_t* type, const void* data, const tn_d
 
 tn_status_t tn_interp_dot_general(const tn_node_t* node, const void* const* operands, void* const* results) {
   const tn_type_t *lhs = &node->operands[0]->types[0], *rhs = &node->operands[1]->types[0], *out = &node->types[0];
-  const tn_lane_kind_t lanes = tn_lane_kind(lhs->dtype);
+  const tn_elem_kind_t lanes = tn_elem_kind(lhs->dtype);
   const size_t size = lane_size(lanes);
   int64_t batch_count, contract_count;
   const int64_t* lhs_batch = tn_node_ints(node, TN_ATTR_LHS_BATCH, &batch_count);
@@ -252,7 +252,7 @@ tn_status_t tn_interp_convolution(const tn_node_t* node, const void* const* oper
   const int64_t groups = tn_node_int(node, TN_ATTR_GROUPS, 1), batch_groups = tn_node_int(node, TN_ATTR_BATCH_GROUPS, 1);
   for (int i = 0; i < c.spatial; ++i) c.window *= c.rhs->dims[2 + i], c.positions *= c.out->dims[2 + i];
   const tn_dtype_t dtype = c.lhs->dtype;
-  const tn_lane_kind_t lanes = tn_lane_kind(dtype);
+  const tn_elem_kind_t lanes = tn_elem_kind(dtype);
   const size_t size = lane_size(lanes);
   const int64_t k = c.channels * c.window, total = tn_type_element_count(c.out);
   if (total == 0) return TN_OK;

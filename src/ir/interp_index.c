@@ -69,7 +69,7 @@ static tn_status_t check_indices(const tn_index_t* d) {
     const int64_t component =
         d->vector_dim < d->indices->rank ? i / d->index_strides[d->vector_dim] % d->indices->dims[d->vector_dim] : 0;
     const int64_t dimension = d->map[component], extent = d->x->dims[dimension];
-    const int64_t given = tn_lane_load(d->indices->dtype, d->data, i).i64, index = wrapped(d, given, extent);
+    const int64_t given = tn_elem_load(d->indices->dtype, d->data, i).i64, index = wrapped(d, given, extent);
     if (index < 0 || index > most_start(d, dimension)) {
       return TN_ERROR(TN_OUT_OF_RANGE, "index %lld is out of bounds for dimension %lld with size %lld",
                       (long long)given, (long long)dimension, (long long)extent);
@@ -91,7 +91,7 @@ static void window_start(const tn_index_t* d, const int64_t* batch, bool clamps,
   for (int64_t k = 0; k < d->map_count; ++k) {
     const int64_t step = d->vector_dim < d->indices->rank ? d->index_strides[d->vector_dim] * k : 0;
     const int64_t dimension = d->map[k];
-    int64_t start = wrapped(d, tn_lane_load(d->indices->dtype, d->data, at + step).i64, d->x->dims[dimension]);
+    int64_t start = wrapped(d, tn_elem_load(d->indices->dtype, d->data, at + step).i64, d->x->dims[dimension]);
     if (clamps) {
       const int64_t most = most_start(d, dimension);
       start = start > most ? most : start;
@@ -154,7 +154,7 @@ tn_status_t tn_interp_scatter(const tn_node_t* node, const void* const* operands
   read_index(node, operands, &d);
   const tn_type_t* updates = &node->operands[2]->types[0];
   const tn_dtype_t dtype = d.x->dtype;
-  const tn_lane_kind_t lanes = tn_lane_kind(dtype);
+  const tn_elem_kind_t lanes = tn_elem_kind(dtype);
   const tn_reduce_kind_t kind = (tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, TN_REDUCE_ASSIGN);
   int64_t batch_strides[TN_MAX_RANK], window_strides[TN_MAX_RANK], dims[TN_MAX_RANK], start[TN_MAX_RANK];
   split_strides(&d, updates, batch_strides, window_strides, dims);
@@ -179,9 +179,9 @@ tn_status_t tn_interp_scatter(const tn_node_t* node, const void* const* operands
       if (!is_inside) continue;  // a dropped update
       const int64_t target = tn_interp_offset(d.x->rank, at, d.x_strides);
       const int64_t from = source + tn_interp_offset(d.window_rank, window, window_strides);
-      const tn_lane_t update = tn_lane_load(dtype, operands[2], from);
-      const tn_lane_t value = tn_lane_combine(kind, lanes, tn_lane_load(dtype, results[0], target), update);
-      tn_lane_store(dtype, results[0], target, value);  // 16-bit floats round here, at every update
+      const tn_elem_t update = tn_elem_load(dtype, operands[2], from);
+      const tn_elem_t value = tn_elem_combine(kind, lanes, tn_elem_load(dtype, results[0], target), update);
+      tn_elem_store(dtype, results[0], target, value);  // 16-bit floats round here, at every update
     } while (tn_interp_next(d.window_rank, dims, window));
   } while (tn_interp_next(d.batch_rank, d.batch_dims, batch));
   return TN_OK;

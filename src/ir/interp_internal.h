@@ -10,42 +10,42 @@
 
 enum { TN_CHUNK = 256 };
 
-typedef enum tn_lane_kind {
-  TN_LANE_F32,
-  TN_LANE_F64,
-  TN_LANE_I64,
-  TN_LANE_U64,
-  TN_LANE_C64,
-  TN_LANE_C128,
-} tn_lane_kind_t;
+typedef enum tn_elem_kind {
+  TN_ELEM_F32,
+  TN_ELEM_F64,
+  TN_ELEM_I64,
+  TN_ELEM_U64,
+  TN_ELEM_C64,
+  TN_ELEM_C128,
+} tn_elem_kind_t;
 
-typedef union tn_lanes {
+typedef union tn_elems {
   float f32[TN_CHUNK];
   double f64[TN_CHUNK];
   int64_t i64[TN_CHUNK];
   uint64_t u64[TN_CHUNK];
   float c64[TN_CHUNK][2];
   double c128[TN_CHUNK][2];
-} tn_lanes_t;
+} tn_elems_t;
 
-typedef union tn_lane {
+typedef union tn_elem {
   float f32;
   double f64;
   int64_t i64;
   uint64_t u64;
   float c64[2];
   double c128[2];
-} tn_lane_t;
+} tn_elem_t;
 
-tn_lane_kind_t tn_lane_kind(tn_dtype_t dtype);
-void tn_lanes_load(tn_dtype_t dtype, const void* data, int64_t start, int64_t count, tn_lanes_t* out);
-void tn_lanes_store(tn_dtype_t dtype, void* data, int64_t start, int64_t count, const tn_lanes_t* lanes);
-tn_lane_t tn_lane_load(tn_dtype_t dtype, const void* data, int64_t index);
-void tn_lane_store(tn_dtype_t dtype, void* data, int64_t index, tn_lane_t value);
+tn_elem_kind_t tn_elem_kind(tn_dtype_t dtype);
+void tn_elems_load(tn_dtype_t dtype, const void* data, int64_t start, int64_t count, tn_elems_t* out);
+void tn_elems_store(tn_dtype_t dtype, void* data, int64_t start, int64_t count, const tn_elems_t* lanes);
+tn_elem_t tn_elem_load(tn_dtype_t dtype, const void* data, int64_t index);
+void tn_elem_store(tn_dtype_t dtype, void* data, int64_t index, tn_elem_t value);
 
 // The start of a reduction of |dtype|, and one step with |a| the earlier value.
-tn_lane_t tn_lane_identity(tn_reduce_kind_t kind, tn_dtype_t dtype);
-tn_lane_t tn_lane_combine(tn_reduce_kind_t kind, tn_lane_kind_t lanes, tn_lane_t a, tn_lane_t b);
+tn_elem_t tn_elem_identity(tn_reduce_kind_t kind, tn_dtype_t dtype);
+tn_elem_t tn_elem_combine(tn_reduce_kind_t kind, tn_elem_kind_t lanes, tn_elem_t a, tn_elem_t b);
 
 // The maximum or minimum of two reals: a NaN wins, the first if both are; of equal values the second.
 static inline float tn_extreme_f32(bool is_max, float a, float b) {

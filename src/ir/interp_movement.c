@@ -111,7 +111,7 @@ static int64_t window_offset(const tn_node_t* node, const void* const* operands,
   int64_t offset = 0;
   for (int i = 0; i < x->rank; ++i) {
     const tn_dtype_t dtype = operand_type(node, first + i)->dtype;
-    const tn_lane_t lane = tn_lane_load(dtype, operands[first + i], 0);
+    const tn_elem_t lane = tn_elem_load(dtype, operands[first + i], 0);
     int64_t start = dtype == TN_U64 && lane.i64 < 0 ? INT64_MAX : lane.i64;
     if (start > x->dims[i] - sizes[i]) start = x->dims[i] - sizes[i];
     if (start < 0) start = 0;

@@ -5,23 +5,23 @@
 #include "ir/interp_internal.h"
 
 typedef struct tn_line {
-  tn_lane_kind_t lanes;
+  tn_elem_kind_t lanes;
   bool is_descending;
-  tn_lane_t* keys;       // by position
+  tn_elem_t* keys;       // by position
   int64_t *order, *other;
   int64_t count;
 } tn_line_t;
 
 // -1, 0, 1: |x| before, level with, after |y| in ascending order.
-static int compare(tn_lane_kind_t lanes, tn_lane_t x, tn_lane_t y) {
+static int compare(tn_elem_kind_t lanes, tn_elem_t x, tn_elem_t y) {
   switch (lanes) {
-    case TN_LANE_F32:
+    case TN_ELEM_F32:
       if (x.f32 != x.f32 || y.f32 != y.f32) return (x.f32 != x.f32) - (y.f32 != y.f32);
       return (x.f32 > y.f32) - (x.f32 < y.f32);
-    case TN_LANE_F64:
+    case TN_ELEM_F64:
       if (x.f64 != x.f64 || y.f64 != y.f64) return (x.f64 != x.f64) - (y.f64 != y.f64);
       return (x.f64 > y.f64) - (x.f64 < y.f64);
-    case TN_LANE_I64: return (x.i64 > y.i64) - (x.i64 < y.i64);
+    case TN_ELEM_I64: return (x.i64 > y.i64) - (x.i64 < y.i64);
     default: return (x.u64 > y.u64) - (x.u64 < y.u64);
   }
 }
@@ -50,7 +50,7 @@ static void sort_line(tn_line_t* line) {
 }
 
 static tn_status_t open_line(tn_line_t* line, int64_t count, void** out_memory) {
-  TN_TRY(tn_interp_alloc(count, sizeof(tn_lane_t) + 2 * sizeof(int64_t), out_memory));
+  TN_TRY(tn_interp_alloc(count, sizeof(tn_elem_t) + 2 * sizeof(int64_t), out_memory));
   line->count = count;
   line->keys = *out_memory;
   line->order = (int64_t*)(line->keys + count);
@@ -59,13 +59,13 @@ static tn_status_t open_line(tn_line_t* line, int64_t count, void** out_memory) 
 }
 
 static void load_line(tn_line_t* line, tn_dtype_t dtype, const void* data, int64_t start, int64_t stride) {
-  for (int64_t i = 0; i < line->count; ++i) line->keys[i] = tn_lane_load(dtype, data, start + i * stride);
+  for (int64_t i = 0; i < line->count; ++i) line->keys[i] = tn_elem_load(dtype, data, start + i * stride);
 }
 
 tn_status_t tn_interp_sort(const tn_node_t* node, const void* const* operands, void* const* results) {
   const tn_type_t* x = &node->operands[0]->types[0];
   const int64_t dimension = tn_node_int(node, TN_ATTR_DIMENSION, 0), total = tn_type_element_count(x);
-  tn_line_t line = {.lanes = tn_lane_kind(x->dtype), .is_descending = tn_node_int(node, TN_ATTR_DESCENDING, 0)};
+  tn_line_t line = {.lanes = tn_elem_kind(x->dtype), .is_descending = tn_node_int(node, TN_ATTR_DESCENDING, 0)};
   int64_t strides[TN_MAX_RANK];
   tn_interp_strides(x, strides);
   if (total == 0) return TN_OK;
@@ -93,7 +93,7 @@ tn_status_t tn_interp_topk(const tn_node_t* node, const void* const* operands, v
   const int64_t extent = x->dims[x->rank - 1], total = tn_type_element_count(x);
   const int64_t count = tn_node_int(node, TN_ATTR_COUNT, 0);
   const size_t size = tn_dtype_size(x->dtype);
-  tn_line_t line = {.lanes = tn_lane_kind(x->dtype), .is_descending = tn_node_int(node, TN_ATTR_LARGEST, 1)};
+  tn_line_t line = {.lanes = tn_elem_kind(x->dtype), .is_descending = tn_node_int(node, TN_ATTR_LARGEST, 1)};
   if (total == 0 || count == 0) return TN_OK;
   void* memory;
   TN_TRY(open_line(&line, extent, &memory));

@@ -8,24 +8,24 @@
 typedef struct tn_fold {
   tn_reduce_kind_t kind;
   tn_dtype_t dtype;
-  tn_lane_kind_t lanes;
-  tn_lane_t identity;
+  tn_elem_kind_t lanes;
+  tn_elem_t identity;
   const void* data;
 } tn_fold_t;
 
-static tn_lane_t combine(const tn_fold_t* fold, tn_lane_t a, tn_lane_t b) {
-  return tn_lane_combine(fold->kind, fold->lanes, a, b);
+static tn_elem_t combine(const tn_fold_t* fold, tn_elem_t a, tn_elem_t b) {
+  return tn_elem_combine(fold->kind, fold->lanes, a, b);
 }
-static tn_lane_t load(const tn_fold_t* fold, int64_t index) { return tn_lane_load(fold->dtype, fold->data, index); }
+static tn_elem_t load(const tn_fold_t* fold, int64_t index) { return tn_elem_load(fold->dtype, fold->data, index); }
 
 // 64 lanes over |count| contiguous elements for every lead index, halved.
-static tn_lane_t fold_rows(const tn_fold_t* fold, int64_t start, int64_t count, int64_t lead,
+static tn_elem_t fold_rows(const tn_fold_t* fold, int64_t start, int64_t count, int64_t lead,
                            const int64_t* lead_offsets) {
-  tn_lane_t sums[TN_REDUCE_LANES];
+  tn_elem_t sums[TN_REDUCE_LANES];
   for (int l = 0; l < TN_REDUCE_LANES; ++l) sums[l] = fold->identity;
   for (int64_t k = 0; k < lead; ++k) {
     for (int64_t i = 0; i < count; ++i) {
-      tn_lane_t* sum = &sums[i % TN_REDUCE_LANES];
+      tn_elem_t* sum = &sums[i % TN_REDUCE_LANES];
       *sum = combine(fold, *sum, load(fold, start + lead_offsets[k] + i));
     }
   }
@@ -35,23 +35,23 @@ static tn_lane_t fold_rows(const tn_fold_t* fold, int64_t start, int64_t count, 
   return sums[0];
 }
 
-static tn_lane_t fold_tail(const tn_fold_t* fold, int64_t start, int64_t tail, int64_t lead,
+static tn_elem_t fold_tail(const tn_fold_t* fold, int64_t start, int64_t tail, int64_t lead,
                            const int64_t* lead_offsets) {
   if (lead != 1 || tail <= TN_REDUCE_BLOCK) return fold_rows(fold, start, tail, lead, lead_offsets);
-  tn_lane_t sum = fold->identity;
+  tn_elem_t sum = fold->identity;
   for (int64_t at = 0; at < tail; at += TN_REDUCE_BLOCK) {
     const int64_t count = tail - at < TN_REDUCE_BLOCK ? tail - at : TN_REDUCE_BLOCK;
-    const tn_lane_t block = fold_rows(fold, start + at, count, 1, lead_offsets);
+    const tn_elem_t block = fold_rows(fold, start + at, count, 1, lead_offsets);
     sum = at ? combine(fold, sum, block) : block;
   }
   return sum;
 }
 
-static tn_lane_t fold_columns(const tn_fold_t* fold, int64_t start, int64_t rows, const int64_t* offsets) {
-  tn_lane_t sum = fold->identity;
+static tn_elem_t fold_columns(const tn_fold_t* fold, int64_t start, int64_t rows, const int64_t* offsets) {
+  tn_elem_t sum = fold->identity;
   for (int64_t at = 0; at < rows; at += TN_REDUCE_ROWS) {
     const int64_t end = rows - at < TN_REDUCE_ROWS ? rows : at + TN_REDUCE_ROWS;
-    tn_lane_t block = fold->identity;
+    tn_elem_t block = fold->identity;
     for (int64_t r = at; r < end; ++r) block = combine(fold, block, load(fold, start + offsets[r]));
     sum = at ? combine(fold, sum, block) : block;
   }
@@ -61,8 +61,8 @@ static tn_lane_t fold_columns(const tn_fold_t* fold, int64_t start, int64_t rows
 tn_status_t tn_interp_reduce(const tn_node_t* node, const void* const* operands, void* const* results) {
   const tn_type_t *x = &node->operands[0]->types[0], *out = &node->types[0];
   tn_fold_t fold = {.kind = (tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, TN_REDUCE_SUM), .dtype = x->dtype,
-                    .lanes = tn_lane_kind(x->dtype), .data = operands[0]};
-  fold.identity = tn_lane_identity(fold.kind, x->dtype);
+                    .lanes = tn_elem_kind(x->dtype), .data = operands[0]};
+  fold.identity = tn_elem_identity(fold.kind, x->dtype);
   int64_t count, strides[TN_MAX_RANK];
   const int64_t* dimensions = tn_node_ints(node, TN_ATTR_DIMENSIONS, &count);
   tn_interp_strides(x, strides);
@@ -102,13 +102,13 @@ tn_status_t tn_interp_reduce(const tn_node_t* node, const void* const* operands,
   memset(index, 0, sizeof index);
   for (int64_t i = 0; i < total; ++i) {
     const int64_t start = tn_interp_offset(kept_rank, index, kept_strides);
-    tn_lane_t value;
+    tn_elem_t value;
     if (has_tail) {
       value = fold_tail(&fold, start, tail, lead, offsets);
     } else {
       value = fold_columns(&fold, start, lead, offsets);
     }
-    tn_lane_store(out->dtype, results[0], i, value);
+    tn_elem_store(out->dtype, results[0], i, value);
     tn_interp_next(kept_rank, kept_dims, index);
   }
   free(memory);
@@ -128,14 +128,14 @@ static int64_t line_stride(const tn_type_t* x, int64_t dimension) {
   return strides[dimension];
 }
 
-static bool is_nan(tn_lane_kind_t lanes, tn_lane_t x) {
-  return lanes == TN_LANE_F32 ? x.f32 != x.f32 : lanes == TN_LANE_F64 && x.f64 != x.f64;
+static bool is_nan(tn_elem_kind_t lanes, tn_elem_t x) {
+  return lanes == TN_ELEM_F32 ? x.f32 != x.f32 : lanes == TN_ELEM_F64 && x.f64 != x.f64;
 }
-static bool is_beyond(tn_lane_kind_t lanes, bool is_max, tn_lane_t x, tn_lane_t y) {
+static bool is_beyond(tn_elem_kind_t lanes, bool is_max, tn_elem_t x, tn_elem_t y) {
   switch (lanes) {
-    case TN_LANE_F32: return is_max ? x.f32 > y.f32 : x.f32 < y.f32;
-    case TN_LANE_F64: return is_max ? x.f64 > y.f64 : x.f64 < y.f64;
-    case TN_LANE_I64: return is_max ? x.i64 > y.i64 : x.i64 < y.i64;
+    case TN_ELEM_F32: return is_max ? x.f32 > y.f32 : x.f32 < y.f32;
+    case TN_ELEM_F64: return is_max ? x.f64 > y.f64 : x.f64 < y.f64;
+    case TN_ELEM_I64: return is_max ? x.i64 > y.i64 : x.i64 < y.i64;
     default: return is_max ? x.u64 > y.u64 : x.u64 < y.u64;
   }
 }
@@ -144,16 +144,16 @@ tn_status_t tn_interp_arg_reduce(const tn_node_t* node, const void* const* opera
   const tn_type_t* x = &node->operands[0]->types[0];
   const int64_t dimension = tn_node_int(node, TN_ATTR_DIMENSION, 0);
   const bool is_max = tn_node_int(node, TN_ATTR_KIND, TN_REDUCE_MAX) == TN_REDUCE_MAX;
-  const tn_lane_kind_t lanes = tn_lane_kind(x->dtype);
+  const tn_elem_kind_t lanes = tn_elem_kind(x->dtype);
   int64_t line = 0;
   EACH_LINE(x, dimension, outer, inner, start, stride) {
-    tn_lane_t best = tn_lane_load(x->dtype, operands[0], start);
+    tn_elem_t best = tn_elem_load(x->dtype, operands[0], start);
     int64_t position = 0;
     for (int64_t i = 1; i < x->dims[dimension] && !is_nan(lanes, best); ++i) {
-      const tn_lane_t value = tn_lane_load(x->dtype, operands[0], start + i * stride);
+      const tn_elem_t value = tn_elem_load(x->dtype, operands[0], start + i * stride);
       if (is_nan(lanes, value) || is_beyond(lanes, is_max, value, best)) best = value, position = i;
     }
-    tn_lane_store(x->dtype, results[0], line, best);
+    tn_elem_store(x->dtype, results[0], line, best);
     ((int64_t*)results[1])[line++] = position;
   }
   return TN_OK;
@@ -164,15 +164,15 @@ tn_status_t tn_interp_scan(const tn_node_t* node, const void* const* operands, v
   const int64_t dimension = tn_node_int(node, TN_ATTR_DIMENSION, 0), extent = x->dims[dimension];
   const bool is_reverse = tn_node_int(node, TN_ATTR_REVERSE, 0), is_exclusive = tn_node_int(node, TN_ATTR_EXCLUSIVE, 0);
   const tn_reduce_kind_t kind = (tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, TN_REDUCE_SUM);
-  const tn_lane_kind_t lanes = tn_lane_kind(x->dtype);
+  const tn_elem_kind_t lanes = tn_elem_kind(x->dtype);
   EACH_LINE(x, dimension, outer, inner, start, stride) {
-    tn_lane_t sum = tn_lane_identity(kind, x->dtype);
+    tn_elem_t sum = tn_elem_identity(kind, x->dtype);
     for (int64_t i = 0; i < extent; ++i) {
       const int64_t at = start + (is_reverse ? extent - 1 - i : i) * stride;
-      const tn_lane_t value = tn_lane_load(x->dtype, operands[0], at);
-      if (is_exclusive) tn_lane_store(x->dtype, results[0], at, sum);
-      sum = tn_lane_combine(kind, lanes, sum, value);
-      if (!is_exclusive) tn_lane_store(x->dtype, results[0], at, sum);
+      const tn_elem_t value = tn_elem_load(x->dtype, operands[0], at);
+      if (is_exclusive) tn_elem_store(x->dtype, results[0], at, sum);
+      sum = tn_elem_combine(kind, lanes, sum, value);
+      if (!is_exclusive) tn_elem_store(x->dtype, results[0], at, sum);
     }
   }
   return TN_OK;

@@ -93,24 +93,24 @@ tn_status_t tn_interp_unary(const tn_node_t* node, const void* const* operands, 
   const tn_math_fn_t recipe = recipe_of(node->op);
   for (int64_t start = 0; start < total; start += TN_CHUNK) {
     const int64_t count = total - start < TN_CHUNK ? total - start : TN_CHUNK;
-    tn_lanes_t x, y;
-    tn_lanes_load(from, operands[0], start, count, &x);
-    switch (tn_lane_kind(from)) {
-      case TN_LANE_F32:
+    tn_elems_t x, y;
+    tn_elems_load(from, operands[0], start, count, &x);
+    switch (tn_elem_kind(from)) {
+      case TN_ELEM_F32:
         if (recipe != TN_MATH_COUNT_OF_FUNCTIONS) {
           tn_math_map_f32(recipe, x.f32, NULL, y.f32, count);
         } else {
           for (int64_t i = 0; i < count; ++i) y.f32[i] = unary_f32(node->op, x.f32[i]);
         }
         break;
-      case TN_LANE_F64:
+      case TN_ELEM_F64:
         for (int64_t i = 0; i < count; ++i) y.f64[i] = unary_f64(node->op, x.f64[i]);
         break;
-      case TN_LANE_I64:
-      case TN_LANE_U64:
+      case TN_ELEM_I64:
+      case TN_ELEM_U64:
         for (int64_t i = 0; i < count; ++i) y.u64[i] = unary_int(node->op, from, x.u64[i]);
         break;
-      case TN_LANE_C64:
+      case TN_ELEM_C64:
         for (int64_t i = 0; i < count; ++i) {
           const tn_complex_t z = tn_complex_unary(node->op, (double)x.c64[i][0], (double)x.c64[i][1]);
           if (node->op == TN_OP_ABS) {
@@ -120,7 +120,7 @@ tn_status_t tn_interp_unary(const tn_node_t* node, const void* const* operands, 
           }
         }
         break;
-      case TN_LANE_C128:
+      case TN_ELEM_C128:
         for (int64_t i = 0; i < count; ++i) {
           const tn_complex_t z = tn_complex_unary(node->op, x.c128[i][0], x.c128[i][1]);
           if (node->op == TN_OP_ABS) {
@@ -131,7 +131,7 @@ tn_status_t tn_interp_unary(const tn_node_t* node, const void* const* operands, 
         }
         break;
     }
-    tn_lanes_store(to, results[0], start, count, &y);
+    tn_elems_store(to, results[0], start, count, &y);
   }
   return TN_OK;
 }
@@ -141,7 +141,7 @@ tn_status_t tn_interp_is_finite(const tn_node_t* node, const void* const* operan
   const int64_t total = tn_type_element_count(&node->types[0]);
   uint8_t* out = results[0];
   for (int64_t i = 0; i < total; ++i) {
-    const tn_lane_t x = tn_lane_load(from, operands[0], i);
+    const tn_elem_t x = tn_elem_load(from, operands[0], i);
     out[i] = from == TN_F64 ? isfinite(x.f64) : isfinite(x.f32);
   }
   return TN_OK;
@@ -168,12 +168,12 @@ tn_status_t tn_interp_bitcast(const tn_node_t* node, const void* const* operands
 tn_status_t tn_interp_convert(const tn_node_t* node, const void* const* operands, void* const* results) {
   const tn_dtype_t from = node->operands[0]->types[0].dtype, to = node->types[0].dtype;
   const int64_t total = tn_type_element_count(&node->types[0]);
-  if (tn_lane_kind(from) == TN_LANE_F32 && tn_lane_kind(to) == TN_LANE_F32) {
+  if (tn_elem_kind(from) == TN_ELEM_F32 && tn_elem_kind(to) == TN_ELEM_F32) {
     for (int64_t start = 0; start < total; start += TN_CHUNK) {
       const int64_t count = total - start < TN_CHUNK ? total - start : TN_CHUNK;
-      tn_lanes_t x;
-      tn_lanes_load(from, operands[0], start, count, &x);
-      tn_lanes_store(to, results[0], start, count, &x);
+      tn_elems_t x;
+      tn_elems_load(from, operands[0], start, count, &x);
+      tn_elems_store(to, results[0], start, count, &x);
     }
     return TN_OK;
   }

@@ -7,24 +7,24 @@
 
 #include "ir/float_bits.h"
 
-tn_lane_kind_t tn_lane_kind(tn_dtype_t dtype) {
+tn_elem_kind_t tn_elem_kind(tn_dtype_t dtype) {
   switch (dtype) {
-    case TN_F64: return TN_LANE_F64;
-    case TN_C64: return TN_LANE_C64;
-    case TN_C128: return TN_LANE_C128;
+    case TN_F64: return TN_ELEM_F64;
+    case TN_C64: return TN_ELEM_C64;
+    case TN_C128: return TN_ELEM_C128;
     default: break;
   }
   switch (tn_dtype_class(dtype)) {
-    case TN_CLASS_FLOAT: return TN_LANE_F32;
-    case TN_CLASS_SIGNED: return TN_LANE_I64;
-    default: return TN_LANE_U64;
+    case TN_CLASS_FLOAT: return TN_ELEM_F32;
+    case TN_CLASS_SIGNED: return TN_ELEM_I64;
+    default: return TN_ELEM_U64;
   }
 }
 
 #define EACH(statement) \
   for (int64_t i = 0; i < count; ++i) statement
 
-void tn_lanes_load(tn_dtype_t dtype, const void* data, int64_t start, int64_t count, tn_lanes_t* out) {
+void tn_elems_load(tn_dtype_t dtype, const void* data, int64_t start, int64_t count, tn_elems_t* out) {
   if (count <= 0) return;
   const uint8_t* p = (const uint8_t*)data + (size_t)start * tn_dtype_size(dtype);
   const size_t size = (size_t)count * tn_dtype_size(dtype);
@@ -61,7 +61,7 @@ void tn_lanes_load(tn_dtype_t dtype, const void* data, int64_t start, int64_t co
   }
 }
 
-void tn_lanes_store(tn_dtype_t dtype, void* data, int64_t start, int64_t count, const tn_lanes_t* lanes) {
+void tn_elems_store(tn_dtype_t dtype, void* data, int64_t start, int64_t count, const tn_elems_t* lanes) {
   if (count <= 0) return;
   uint8_t* p = (uint8_t*)data + (size_t)start * tn_dtype_size(dtype);
   const size_t size = (size_t)count * tn_dtype_size(dtype);
@@ -93,51 +93,51 @@ void tn_lanes_store(tn_dtype_t dtype, void* data, int64_t start, int64_t count, 
   memcpy(p, &raw, size);
 }
 
-tn_lane_t tn_lane_load(tn_dtype_t dtype, const void* data, int64_t index) {
-  tn_lane_t lane = {.c128 = {0, 0}};
+tn_elem_t tn_elem_load(tn_dtype_t dtype, const void* data, int64_t index) {
+  tn_elem_t lane = {.c128 = {0, 0}};
   const uint8_t* p = (const uint8_t*)data + (size_t)index * tn_dtype_size(dtype);
   if (dtype == TN_F32) {  // the usual case, without the detour
     memcpy(&lane.f32, p, sizeof lane.f32);
     return lane;
   }
-  tn_lanes_t lanes;
-  tn_lanes_load(dtype, data, index, 1, &lanes);
+  tn_elems_t lanes;
+  tn_elems_load(dtype, data, index, 1, &lanes);
   memcpy(&lane, &lanes, sizeof lane);
   return lane;
 }
 
-void tn_lane_store(tn_dtype_t dtype, void* data, int64_t index, tn_lane_t value) {
-  tn_lanes_t lanes;
+void tn_elem_store(tn_dtype_t dtype, void* data, int64_t index, tn_elem_t value) {
+  tn_elems_t lanes;
   memcpy(&lanes, &value, sizeof value);
-  tn_lanes_store(dtype, data, index, 1, &lanes);
+  tn_elems_store(dtype, data, index, 1, &lanes);
 }
 
-tn_lane_t tn_lane_identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
-  tn_lane_t lane = {.c128 = {0, 0}};
-  const tn_lane_kind_t lanes = tn_lane_kind(dtype);
+tn_elem_t tn_elem_identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
+  tn_elem_t lane = {.c128 = {0, 0}};
+  const tn_elem_kind_t lanes = tn_elem_kind(dtype);
   const int width = (int)tn_dtype_size(dtype) * 8;
   const bool is_max = kind == TN_REDUCE_MAX;
   switch (kind) {
     case TN_REDUCE_PROD:
       switch (lanes) {
-        case TN_LANE_F32: lane.f32 = 1; break;
-        case TN_LANE_F64: lane.f64 = 1; break;
-        case TN_LANE_I64:
-        case TN_LANE_U64: lane.i64 = 1; break;
-        case TN_LANE_C64: lane.c64[0] = 1; break;
-        case TN_LANE_C128: lane.c128[0] = 1; break;
+        case TN_ELEM_F32: lane.f32 = 1; break;
+        case TN_ELEM_F64: lane.f64 = 1; break;
+        case TN_ELEM_I64:
+        case TN_ELEM_U64: lane.i64 = 1; break;
+        case TN_ELEM_C64: lane.c64[0] = 1; break;
+        case TN_ELEM_C128: lane.c128[0] = 1; break;
       }
       break;
     case TN_REDUCE_MAX:
     case TN_REDUCE_MIN:
       switch (lanes) {
-        case TN_LANE_F32: lane.f32 = is_max ? -INFINITY : INFINITY; break;
-        case TN_LANE_F64: lane.f64 = is_max ? -(double)INFINITY : (double)INFINITY; break;
-        case TN_LANE_I64: lane.i64 = is_max ? -(int64_t)((UINT64_C(1) << (width - 1)) - 1) - 1
+        case TN_ELEM_F32: lane.f32 = is_max ? -INFINITY : INFINITY; break;
+        case TN_ELEM_F64: lane.f64 = is_max ? -(double)INFINITY : (double)INFINITY; break;
+        case TN_ELEM_I64: lane.i64 = is_max ? -(int64_t)((UINT64_C(1) << (width - 1)) - 1) - 1
                                             : (int64_t)((UINT64_C(1) << (width - 1)) - 1); break;
-        case TN_LANE_U64: lane.u64 = is_max ? 0 : dtype == TN_BOOL ? 1 : UINT64_MAX >> (64 - width); break;
-        case TN_LANE_C64:
-        case TN_LANE_C128: break;
+        case TN_ELEM_U64: lane.u64 = is_max ? 0 : dtype == TN_BOOL ? 1 : UINT64_MAX >> (64 - width); break;
+        case TN_ELEM_C64:
+        case TN_ELEM_C128: break;
       }
       break;
     case TN_REDUCE_AND: lane.u64 = dtype == TN_BOOL ? 1 : UINT64_MAX; break;
@@ -148,31 +148,31 @@ tn_lane_t tn_lane_identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
   return lane;
 }
 
-tn_lane_t tn_lane_combine(tn_reduce_kind_t kind, tn_lane_kind_t lanes, tn_lane_t a, tn_lane_t b) {
+tn_elem_t tn_elem_combine(tn_reduce_kind_t kind, tn_elem_kind_t lanes, tn_elem_t a, tn_elem_t b) {
   const bool is_max = kind == TN_REDUCE_MAX;
   switch (kind) {
     case TN_REDUCE_SUM:
       switch (lanes) {
-        case TN_LANE_F32: a.f32 += b.f32; break;
-        case TN_LANE_F64: a.f64 += b.f64; break;
-        case TN_LANE_I64:
-        case TN_LANE_U64: a.u64 += b.u64; break;
-        case TN_LANE_C64: a.c64[0] += b.c64[0], a.c64[1] += b.c64[1]; break;
-        case TN_LANE_C128: a.c128[0] += b.c128[0], a.c128[1] += b.c128[1]; break;
+        case TN_ELEM_F32: a.f32 += b.f32; break;
+        case TN_ELEM_F64: a.f64 += b.f64; break;
+        case TN_ELEM_I64:
+        case TN_ELEM_U64: a.u64 += b.u64; break;
+        case TN_ELEM_C64: a.c64[0] += b.c64[0], a.c64[1] += b.c64[1]; break;
+        case TN_ELEM_C128: a.c128[0] += b.c128[0], a.c128[1] += b.c128[1]; break;
       }
       return a;
     case TN_REDUCE_PROD: {
-      const tn_lane_t x = a;
+      const tn_elem_t x = a;
       switch (lanes) {
-        case TN_LANE_F32: a.f32 *= b.f32; break;
-        case TN_LANE_F64: a.f64 *= b.f64; break;
-        case TN_LANE_I64:
-        case TN_LANE_U64: a.u64 *= b.u64; break;
-        case TN_LANE_C64:
+        case TN_ELEM_F32: a.f32 *= b.f32; break;
+        case TN_ELEM_F64: a.f64 *= b.f64; break;
+        case TN_ELEM_I64:
+        case TN_ELEM_U64: a.u64 *= b.u64; break;
+        case TN_ELEM_C64:
           a.c64[0] = x.c64[0] * b.c64[0] - x.c64[1] * b.c64[1];
           a.c64[1] = x.c64[0] * b.c64[1] + x.c64[1] * b.c64[0];
           break;
-        case TN_LANE_C128:
+        case TN_ELEM_C128:
           a.c128[0] = x.c128[0] * b.c128[0] - x.c128[1] * b.c128[1];
           a.c128[1] = x.c128[0] * b.c128[1] + x.c128[1] * b.c128[0];
           break;
@@ -182,12 +182,12 @@ tn_lane_t tn_lane_combine(tn_reduce_kind_t kind, tn_lane_kind_t lanes, tn_lane_t
     case TN_REDUCE_MAX:
     case TN_REDUCE_MIN:
       switch (lanes) {
-        case TN_LANE_F32: a.f32 = tn_extreme_f32(is_max, a.f32, b.f32); break;
-        case TN_LANE_F64: a.f64 = tn_extreme_f64(is_max, a.f64, b.f64); break;
-        case TN_LANE_I64: a.i64 = (is_max ? a.i64 > b.i64 : a.i64 < b.i64) ? a.i64 : b.i64; break;
-        case TN_LANE_U64: a.u64 = (is_max ? a.u64 > b.u64 : a.u64 < b.u64) ? a.u64 : b.u64; break;
-        case TN_LANE_C64:
-        case TN_LANE_C128: break;
+        case TN_ELEM_F32: a.f32 = tn_extreme_f32(is_max, a.f32, b.f32); break;
+        case TN_ELEM_F64: a.f64 = tn_extreme_f64(is_max, a.f64, b.f64); break;
+        case TN_ELEM_I64: a.i64 = (is_max ? a.i64 > b.i64 : a.i64 < b.i64) ? a.i64 : b.i64; break;
+        case TN_ELEM_U64: a.u64 = (is_max ? a.u64 > b.u64 : a.u64 < b.u64) ? a.u64 : b.u64; break;
+        case TN_ELEM_C64:
+        case TN_ELEM_C128: break;
       }
       return a;
     case TN_REDUCE_AND: a.u64 &= b.u64; return a;
