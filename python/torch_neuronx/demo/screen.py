@@ -24,7 +24,9 @@ def seconds(value: float | None) -> str:
 
 
 def size(value: int | None) -> str:
-    return "-" if value is None else f"{value / 2**20:.1f} MB"
+    if value is None:
+        return "-"
+    return f"{value / 2**20:.1f} MB" if value < 1000 * 2**20 else f"{value / 2**30:.1f} GB"
 
 
 def count(value: int | None) -> str:
