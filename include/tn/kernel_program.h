@@ -117,11 +117,6 @@ tn_status_t tn_kernel_program_parse(const char* text, tn_kernel_program_t* out_p
 // Thread-safe.
 tn_status_t tn_kernel_lookup(const tn_kernel_program_t* program, tn_kernel_fn_t* out_kernel);
 
-// Runs |program| without machine code, with the same result bit for bit: the way to run where there is no code
-// generator, and the oracle of its tests.
-void tn_kernel_program_interpret(const tn_kernel_program_t* program, const tn_kernel_args_t* args, int64_t outer_begin,
-                                 int64_t outer_end, int64_t vector_begin, int64_t vector_end);
-
 typedef struct tn_kernel_cache_stats {
   int64_t memory_hits, disk_hits, generated, failures, bad_entries;
   int64_t generate_ns, load_ns;

@@ -1,9 +1,11 @@
 // Running a program: pointers are bound, then each step runs, in order, on the caller and the pool.
 #include "driver/sim/launch.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/kernel_interp.h"
 #include "kernels/copy.h"
 #include "tn/device.h"
 
@@ -20,26 +22,29 @@ typedef struct kernel_run {
   const tn_sim_kernel_t* kernel;
   tn_kernel_args_t args;
   int64_t chunk, chunk_count;  // of the vector loop
+  _Atomic(tn_status_t) error;  // of a task
 } kernel_run_t;
 
-static void run_range(const kernel_run_t* run, int64_t outer_begin, int64_t outer_end, int64_t vector_begin,
+static void run_range(kernel_run_t* run, int64_t outer_begin, int64_t outer_end, int64_t vector_begin,
                       int64_t vector_end) {
   if (run->kernel->code) {
     run->kernel->code(&run->args, outer_begin, outer_end, vector_begin, vector_end);
   } else {
-    tn_kernel_program_interpret(run->kernel->program, &run->args, outer_begin, outer_end, vector_begin, vector_end);
+    tn_status_t status = tn_kernel_program_interpret(run->kernel->program, &run->args, outer_begin, outer_end,
+                                                     vector_begin, vector_end);
+    if (status) tn_status_free(atomic_exchange(&run->error, status));  // one error is enough
   }
 }
 
 static void run_outer_task(void* context, int64_t begin, int64_t end, int worker) {
   (void)worker;
-  const kernel_run_t* run = context;
+  kernel_run_t* run = context;
   run_range(run, begin, end, 0, run->kernel->vector_extent);
 }
 
 static void run_chunk_task(void* context, int64_t begin, int64_t end, int worker) {
   (void)worker;
-  const kernel_run_t* run = context;
+  kernel_run_t* run = context;
   for (int64_t task = begin; task < end; ++task) {
     const int64_t outer = task / run->chunk_count, first = task % run->chunk_count * run->chunk;
     const int64_t last = first + run->chunk;
@@ -47,7 +52,7 @@ static void run_chunk_task(void* context, int64_t begin, int64_t end, int worker
   }
 }
 
-static void run_kernel(const tn_sim_kernel_t* kernel, void* const* base, void* const* params, tn_pool_t* pool) {
+static tn_status_t run_kernel(const tn_sim_kernel_t* kernel, void* const* base, void* const* params, tn_pool_t* pool) {
   void* pointers[TN_KERNEL_OPERANDS];
   tn_scalar_t scalars[TN_KERNEL_SCALARS];
   for (int k = 0; k < kernel->operand_count; ++k) {
@@ -68,7 +73,7 @@ static void run_kernel(const tn_sim_kernel_t* kernel, void* const* base, void* c
   const int64_t outer = kernel->outer_count, vector = kernel->vector_extent;
   if (outer * vector * kernel->cost <= SERIAL_COST || !pool) {
     run_range(&run, 0, outer, 0, vector);
-    return;
+    return run.error;
   }
   const int64_t point_cost = kernel->cost * vector;
   if (outer >= 16 || vector < 2 * VECTOR_CHUNK) {
@@ -81,6 +86,7 @@ static void run_kernel(const tn_sim_kernel_t* kernel, void* const* base, void* c
     run.chunk_count = (vector + chunk - 1) / chunk;
     tn_pool_run(pool, outer * run.chunk_count, 1, run_chunk_task, &run);
   }
+  return run.error;
 }
 
 static void* bind(const tn_sim_binding_t* binding, void* const* base) {
@@ -139,7 +145,7 @@ tn_status_t tn_sim_launch(const tn_program_t* program, const tn_launch_t* launch
   for (int s = 0; s < program->step_count && !status; ++s) {
     const tn_sim_step_t* step = &program->steps[s];
     switch (step->kind) {
-      case TN_STEP_KERNEL: run_kernel(&step->kernel, base, launch->params, pool); break;
+      case TN_STEP_KERNEL: status = run_kernel(&step->kernel, base, launch->params, pool); break;
       case TN_STEP_NODE: status = run_node(&step->node, base, workspace, pool); break;
       case TN_STEP_COPY: run_copy(&step->copy, base, pool); break;
     }
