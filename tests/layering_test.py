@@ -27,14 +27,20 @@ ALLOWED: dict[str, set[str]] = {
     "tool": {"base", "ir", "aten", "compile", "codegen", "kernels", "runtime", "driver"},
 }
 
-# Public headers that a room must not know, although they are public.
+# Headers that several rooms share although they stand in one: numbers and orders without a room's objects.
+SHARED = {"ir/float_bits.h", "ir/reduce_order.h"}
+# The registry is the one place that knows every driver.
+EXCEPTIONS = {("driver/driver.c", "driver/null/null.h"), ("driver/driver.c", "driver/sim/sim.h")}
+
+# Public headers that a room must not know, although they are public. tn/graph.h gives codegen and kernels the numbers
+# of operators and the rank limit.
 FORBIDDEN_PUBLIC: dict[str, set[str]] = {
     "base": {"graph.h", "kernel_program.h", "device.h", "driver.h", "aten.h", "ops.inc"},
     "ir": {"device.h", "driver.h", "aten.h"},
     "aten": {"device.h", "driver.h"},
     "compile": {"aten.h", "device.h", "driver.h"},
-    "codegen": {"aten.h", "graph.h", "device.h", "driver.h"},
-    "kernels": {"aten.h", "graph.h", "driver.h"},
+    "codegen": {"aten.h", "device.h", "driver.h"},
+    "kernels": {"aten.h", "device.h", "driver.h"},
     "runtime": {"aten.h"},
     "driver": {"aten.h"},
 }
@@ -79,6 +85,8 @@ def faults(path: Path) -> list[str]:
                 found.append(f"{where}: {room} must not know it")
         else:
             other = target_room(name)
+            if name in SHARED or (str(path.relative_to(ROOT / "src")), name) in EXCEPTIONS:
+                continue
             if other and other != room and other not in ALLOWED.get(room, set()):
                 found.append(f"{where}: {room} stands left of {other}, or beside it")
     return found
@@ -106,9 +114,11 @@ def test_every_room_is_known_here() -> None:
 @pytest.mark.parametrize(
     ("room", "include"),
     [("base", "ir/x.h"), ("ir", "aten/lowering.h"), ("compile", "torch/library.h"), ("kernels", "llvm-c/Core.h"),
-     ("codegen", "tn/graph.h"), ("driver/sim", "driver/null/null.h")],
-)
-def test_a_wrong_include_is_found(room: str, include: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+     ("codegen", "tn/device.h"), ("driver/sim", "driver/null/null.h")],
+)  # fmt: skip
+def test_a_wrong_include_is_found(
+    room: str, include: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "src" / room
     folder.mkdir(parents=True)
     path = folder / "wrong.c"

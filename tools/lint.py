@@ -31,14 +31,15 @@ def run(name: str, command: list[str]) -> bool:
     return right
 
 
-def unformatted() -> list[str]:
-    files = c_files()
-    if not files:
-        return []
+def unformatted(python: list[str]) -> list[str]:
+    """Files that clang-format, or ruff's rules on long lines and imports, would change."""
     answer = subprocess.run(
-        [str(BIN / "clang-format"), "--dry-run", *files], cwd=ROOT, capture_output=True, text=True
+        [str(BIN / "clang-format"), "--dry-run", *c_files()], cwd=ROOT, capture_output=True, text=True
     )
-    return sorted({line.split(":", 1)[0] for line in answer.stderr.splitlines() if ": warning:" in line})
+    found = {line.split(":", 1)[0] for line in answer.stderr.splitlines() if ": warning:" in line}
+    command = [str(BIN / "ruff"), "check", "--no-cache", "--select", "E501,I", "--output-format", "concise", *python]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return sorted(found | {line.split(":", 1)[0] for line in answer.stdout.splitlines() if line.count(":") >= 3})
 
 
 def main() -> int:
@@ -46,9 +47,9 @@ def main() -> int:
     right = run("ruff", [str(BIN / "ruff"), "check", "--no-cache", "--quiet", *python])
     right &= run("mypy", [sys.executable, "-m", "mypy"])
     right &= run("layering", [sys.executable, "-m", "pytest", "-q", "tests/layering_test.py"])
-    files = unformatted()
+    files = unformatted(python)
     strict = "--format" in sys.argv or os.environ.get("TN_LINT_FORMAT") == "1"
-    print(f"clang-format: {len(files)} files differ" + (f": {' '.join(files)}" if files and strict else ""))
+    print(f"formatting: {len(files)} files differ" + (f": {' '.join(files)}" if files and strict else ""))
     return 0 if right and not (strict and files) else 1
 
 

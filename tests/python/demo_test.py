@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from torch_neuronx.demo import report, screen, text
 from torch_neuronx.demo.runner import Result
 from torch_neuronx.demo.workloads import Size

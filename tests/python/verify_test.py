@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+
 from torch_neuronx import cli, verify
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 
-import torch  # noqa: E402
+import torch
 
-from . import counters, report, runner, screen, workloads  # noqa: E402
+from . import counters, report, runner, screen, workloads
 
 FULL_SECONDS, QUICK_SECONDS = 280.0, 55.0
 REFERENCE_SHARE = 0.5  # after this share of the time no more Inductor: the judged runs come first

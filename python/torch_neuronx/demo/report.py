@@ -90,7 +90,8 @@ def geometric_mean(values: list[float]) -> float | None:
 
 def speeds(results: list[Result]) -> dict[str, float | None]:
     """Geometric means over the workloads of the two ratios that the project is held to."""
-    eager, compiled = [], []
+    eager: list[float] = []
+    compiled: list[float] = []
     for name in dict.fromkeys(result.workload for result in results):
         found = by_variant(results, name)
         for variant, reference, values in (
