@@ -1,9 +1,226 @@
-// Parsing StableHLO text.
-#include "tn/graph.h"
+// Parsing a module: functions, their signatures, and the entry.
+#include <string.h>
+
+#include "ir/text_parse.h"
+
+// ---- signatures -----------------------------------------------------------------------------------------------
+// Attributes of a parameter or result: ours are read, those of other dialects skipped.
+typedef struct tn_boundary {
+  int64_t strides[TN_MAX_RANK];
+  bool has_strides, is_scalar, overlaps_params;
+  int64_t same_as_param;
+} tn_boundary_t;
+
+static tn_status_t parse_boundary(tn_parser_t* parser, const tn_type_t* type, tn_boundary_t* out) {
+  *out = (tn_boundary_t){.same_as_param = -1};
+  if (!tn_token_is_punct(&parser->lexer.token, '{')) return TN_OK;
+  tn_value_text_t dict = {0};
+  TN_TRY(tn_parse_dict(parser, '}', &dict));
+  for (const tn_value_text_t* item = dict.items; item; item = item->next) {
+    if (strcmp(item->key, "tn.strides") == 0) {
+      int count;
+      TN_TRY(tn_value_ints(parser, item, TN_MAX_RANK, out->strides, &count));
+      if (count != type->rank) {
+        return tn_lexer_error(&parser->lexer, item->at, "tn.strides: expected %d values, got %d", type->rank, count);
+      }
+      out->has_strides = true;
+    } else if (strcmp(item->key, "tn.scalar") == 0) {
+      out->is_scalar = true;
+      if (type->rank) return tn_lexer_error(&parser->lexer, item->at, "tn.scalar: expected rank 0, got %d", type->rank);
+    } else if (strcmp(item->key, "tn.same_as_param") == 0) {
+      out->same_as_param = item->integer;
+    } else if (strcmp(item->key, "tn.overlaps_params") == 0) {
+      out->overlaps_params = true;
+    } else if (strncmp(item->key, "tn.", 3) == 0) {
+      return tn_lexer_error(&parser->lexer, item->at, "attribute '%s' is not supported; supported are tn.strides, "
+                            "tn.scalar, tn.same_as_param, tn.overlaps_params", item->key);
+    }
+  }
+  return TN_OK;
+}
+
+// "(%a: t {..}, ..)". With |op| its operands are bound, else parameters are made.
+static tn_status_t parse_args(tn_parser_t* parser, const tn_op_text_t* op) {
+  int index = 0;
+  TN_TRY(tn_parse_expect(parser, '('));
+  while (!tn_parse_accept(parser, ')')) {
+    if (index) TN_TRY(tn_parse_expect(parser, ','));
+    tn_token_t name = parser->lexer.token;
+    if (name.kind != TN_TOKEN_VALUE) return tn_parse_unexpected(parser, "an argument '%name'");
+    tn_lexer_next(&parser->lexer);
+    tn_type_t type;
+    tn_boundary_t boundary;
+    TN_TRY(tn_parse_expect(parser, ':'));
+    TN_TRY(tn_parse_type(parser, &type));
+    TN_TRY(parse_boundary(parser, &type, &boundary));
+    TN_TRY(tn_parse_skip_location(parser));
+    const tn_node_t* node;
+    if (op) {
+      if (index >= op->operand_count) return TN_OP_TEXT_ERROR(parser, op, "the function takes more operands");
+      node = op->operands[index];
+      if (!tn_type_equal(&node->types[0], &type)) {
+        char expected[TN_TYPE_TEXT_SIZE], got[TN_TYPE_TEXT_SIZE];
+        return TN_OP_TEXT_ERROR(parser, op, "operand %d: the function takes %s, got %s", index,
+                                tn_type_format(&type, expected), tn_type_format(&node->types[0], got));
+      }
+    } else {
+      node = boundary.is_scalar ? tn_graph_scalar_param(parser->graph, type.dtype)
+                                : tn_graph_param(parser->graph, &type, boundary.has_strides ? boundary.strides : NULL);
+    }
+    TN_TRY(tn_graph_status(parser->graph));
+    TN_TRY(tn_parse_define(parser, &name, 1, &node));
+    ++index;
+  }
+  if (op && index != op->operand_count) {
+    return TN_OP_TEXT_ERROR(parser, op, "the function takes %d operands, got %d", index, op->operand_count);
+  }
+  return TN_OK;
+}
+
+typedef struct tn_declared_results {
+  int count;
+  tn_type_t* types;
+  tn_boundary_t* boundaries;
+} tn_declared_results_t;
+
+// "-> (t {..}, ..)" or "-> t", and "attributes {..}" before the body.
+static tn_status_t parse_results(tn_parser_t* parser, tn_declared_results_t* out) {
+  out->count = 0;
+  int capacity = 0;
+  if (parser->lexer.token.kind == TN_TOKEN_ARROW) {
+    tn_lexer_next(&parser->lexer);
+    bool in_parens = tn_parse_accept(parser, '(');
+    if (in_parens && tn_parse_accept(parser, ')')) in_parens = false, capacity = -1;
+    while (capacity >= 0) {
+      if (out->count == capacity) {
+        int wanted = capacity ? capacity * 2 : 8;
+        tn_type_t* types = TN_ARENA_ARRAY(&parser->arena, tn_type_t, wanted);
+        tn_boundary_t* boundaries = TN_ARENA_ARRAY(&parser->arena, tn_boundary_t, wanted);
+        if (!types || !boundaries) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
+        if (capacity) {
+          memcpy(types, out->types, sizeof(*types) * (size_t)capacity);
+          memcpy(boundaries, out->boundaries, sizeof(*boundaries) * (size_t)capacity);
+        }
+        out->types = types;
+        out->boundaries = boundaries;
+        capacity = wanted;
+      }
+      TN_TRY(tn_parse_type(parser, &out->types[out->count]));
+      out->boundaries[out->count] = (tn_boundary_t){.same_as_param = -1};
+      if (in_parens) TN_TRY(parse_boundary(parser, &out->types[out->count], &out->boundaries[out->count]));
+      ++out->count;
+      if (!in_parens || !tn_parse_accept(parser, ',')) break;
+    }
+    if (in_parens) TN_TRY(tn_parse_expect(parser, ')'));
+  }
+  if (tn_token_is(&parser->lexer.token, "attributes")) {
+    tn_lexer_next(&parser->lexer);
+    TN_TRY(tn_parse_skip_balanced(parser));
+  }
+  return TN_OK;
+}
+
+// Signature and body; the current token is '('. |op| as in parse_args; |last| receives the return.
+static tn_status_t parse_function(tn_parser_t* parser, const tn_op_text_t* op, tn_declared_results_t* declared,
+                                  tn_op_text_t* last) {
+  TN_TRY(parse_args(parser, op));
+  TN_TRY(parse_results(parser, declared));
+  TN_TRY(tn_parse_expect(parser, '{'));
+  TN_TRY(tn_parse_body(parser, last));
+  if (last->operand_count != declared->count) {
+    return tn_lexer_error(&parser->lexer, last->at, "return: expected %d values, got %d", declared->count,
+                          last->operand_count);
+  }
+  for (int i = 0; i < declared->count; ++i) {
+    if (tn_type_equal(&last->operands[i]->types[0], &declared->types[i])) continue;
+    char expected[TN_TYPE_TEXT_SIZE], got[TN_TYPE_TEXT_SIZE];
+    return tn_lexer_error(&parser->lexer, last->at, "return: value %d: the function declares %s, got %s", i,
+                          tn_type_format(&declared->types[i], expected),
+                          tn_type_format(&last->operands[i]->types[0], got));
+  }
+  return tn_parse_expect(parser, '}');
+}
+
+// ---- modules --------------------------------------------------------------------------------------------------
+// Moves to the '(' of the function @name; of the only public function, or the first, if |name| is NULL.
+static tn_status_t seek_function(tn_parser_t* parser, const char* name) {
+  const char *fallback = NULL, *only_public = NULL;
+  int public_count = 0;
+  tn_lexer_seek(&parser->lexer, parser->lexer.begin);
+  while (parser->lexer.token.kind != TN_TOKEN_END) {
+    bool is_function = tn_token_is(&parser->lexer.token, "func.func") || tn_token_is(&parser->lexer.token, "func");
+    tn_lexer_next(&parser->lexer);
+    if (!is_function) continue;
+    bool is_private = tn_token_is(&parser->lexer.token, "private");
+    if (is_private || tn_token_is(&parser->lexer.token, "public")) tn_lexer_next(&parser->lexer);
+    if (parser->lexer.token.kind != TN_TOKEN_SYMBOL) return tn_parse_unexpected(parser, "a function name '@name'");
+    tn_token_t symbol = parser->lexer.token;
+    tn_lexer_next(&parser->lexer);
+    const char* at = parser->lexer.token.text;
+    const char* wanted = name ? name : "main";
+    if (symbol.length == strlen(wanted) && memcmp(symbol.text, wanted, symbol.length) == 0) return TN_OK;
+    if (!fallback) fallback = at;
+    if (!is_private) {
+      ++public_count;
+      only_public = at;
+    }
+  }
+  if (name) return tn_lexer_error(&parser->lexer, parser->lexer.token.text, "there is no function @%s", name);
+  if (public_count != 1 && !(fallback && public_count == 0)) {
+    return tn_lexer_error(&parser->lexer, parser->lexer.begin, "expected a function @main");
+  }
+  tn_lexer_seek(&parser->lexer, public_count == 1 ? only_public : fallback);
+  return TN_OK;
+}
+
+tn_status_t tn_parse_inline(tn_parser_t* parser, tn_op_text_t* op, const char* name) {
+  enum { TN_DEEPEST_CALL = 32 };
+  if (parser->call_depth >= TN_DEEPEST_CALL) return TN_OP_TEXT_ERROR(parser, op, "@%s: calls are nested too deeply", name);
+  const tn_lexer_t saved = parser->lexer;
+  tn_scope_text_t *outer = parser->scope, scope = {0};
+  tn_declared_results_t declared = {0};
+  tn_op_text_t last = {0};
+  ++parser->call_depth;
+  tn_status_t status = seek_function(parser, name);
+  parser->scope = &scope;
+  if (!status) status = parse_function(parser, op, &declared, &last);
+  parser->scope = outer;
+  --parser->call_depth;
+  parser->lexer = saved;
+  for (int i = 0; !status && i < last.operand_count; ++i) tn_op_text_return(op, parser, last.operands[i]);
+  return status;
+}
+
+static tn_status_t parse_main(tn_parser_t* parser) {
+  tn_declared_results_t declared = {0};
+  tn_op_text_t last = {0};
+  TN_TRY(seek_function(parser, NULL));
+  TN_TRY(parse_function(parser, NULL, &declared, &last));
+  for (int i = 0; i < declared.count; ++i) {
+    const tn_boundary_t* boundary = &declared.boundaries[i];
+    tn_graph_add_result(parser->graph, last.operands[i], boundary->has_strides ? boundary->strides : NULL);
+    if (boundary->same_as_param >= tn_graph_param_count(parser->graph)) {
+      return tn_lexer_error(&parser->lexer, last.at, "tn.same_as_param: there are %d parameters, got %lld",
+                            tn_graph_param_count(parser->graph), (long long)boundary->same_as_param);
+    }
+    tn_graph_alias_result(parser->graph, i, (int)boundary->same_as_param, boundary->overlaps_params);
+  }
+  return tn_graph_status(parser->graph);
+}
 
 tn_status_t tn_graph_parse(const char* file_name, const char* text, size_t length, tn_graph_t** out_graph) {
-  (void)text;
-  (void)length;
   *out_graph = NULL;
-  return TN_ERROR(TN_UNIMPLEMENTED, "%s: parsing is not written yet", file_name);
+  tn_scope_text_t scope = {0};
+  tn_parser_t parser = {.scope = &scope};
+  TN_TRY(tn_graph_create(&parser.graph));
+  tn_arena_init(&parser.arena);
+  tn_lexer_init(&parser.lexer, file_name, text, length);
+  tn_status_t status = parse_main(&parser);
+  tn_arena_deinit(&parser.arena);
+  if (status) {
+    tn_graph_destroy(parser.graph);
+    return status;
+  }
+  *out_graph = parser.graph;
+  return TN_OK;
 }

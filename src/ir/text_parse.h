@@ -1,0 +1,142 @@
+// Inside of the parser: text -> op record -> node.
+//
+// An op, in whatever form it is written, becomes a tn_op_text_t: operands, attributes by key, regions, types. One
+// function then builds its node. Attribute values are small trees in the parser's arena.
+#ifndef TN_IR_TEXT_PARSE_H_
+#define TN_IR_TEXT_PARSE_H_
+
+#include "ir/text.h"
+
+typedef enum tn_value_text_kind {
+  TN_TEXT_UNIT,    // a key without value
+  TN_TEXT_INT,     // integer, also true and false
+  TN_TEXT_FLOAT,   // real
+  TN_TEXT_STRING,  // text
+  TN_TEXT_WORD,    // text: an enumeration's or a type's name
+  TN_TEXT_SYMBOL,  // text: @text
+  TN_TEXT_LIST,    // items
+  TN_TEXT_DICT,    // items with keys
+  TN_TEXT_DENSE,   // type, data (all elements, or one)
+} tn_value_text_kind_t;
+
+typedef struct tn_value_text {
+  tn_value_text_kind_t kind;
+  const char* key;  // in a dictionary, else NULL
+  const char* at;   // place in the text
+  int64_t integer;
+  double real;
+  const char* text;  // NUL-terminated
+  tn_type_t type;
+  const uint8_t* data;
+  size_t data_size;
+  int count;  // of items
+  struct tn_value_text *items, *last, *next;
+} tn_value_text_t;
+
+// A region, built into a graph of its own: its arguments are the parameters, its returned values the results.
+typedef struct tn_region_text {
+  tn_graph_t* graph;
+} tn_region_text_t;
+
+enum { TN_MAX_REGIONS = 2 };
+typedef struct tn_op_text {
+  const char* name;
+  const char* at;
+  const tn_node_t** operands;
+  int operand_count, operand_capacity;
+  tn_value_text_t attrs;   // a dictionary
+  tn_value_text_t words;   // bare words in order: LT, FLOAT
+  tn_region_text_t regions[TN_MAX_REGIONS];
+  int region_count;
+  bool has_arrow;          // types are (inputs) -> outputs; else a plain list in |inputs|
+  tn_type_t *inputs, *outputs;
+  int input_count, output_count, input_capacity, output_capacity;
+  // Built by the op.
+  const tn_node_t** results;
+  int result_count;
+} tn_op_text_t;
+
+typedef struct tn_name_text {
+  const char* text;
+  size_t length;
+  int count;
+  const tn_node_t* const* nodes;
+  struct tn_name_text* next;
+} tn_name_text_t;
+
+// Values that a function's or region's text can name.
+enum { TN_SCOPE_BUCKETS = 64 };
+typedef struct tn_scope_text {
+  tn_name_text_t* buckets[TN_SCOPE_BUCKETS];
+} tn_scope_text_t;
+
+typedef struct tn_parser {
+  tn_lexer_t lexer;
+  tn_arena_t arena;
+  tn_graph_t* graph;        // nodes go here
+  tn_scope_text_t* scope;
+  int depth;                // of regions and nested values
+  int call_depth;
+} tn_parser_t;
+
+// ---- text_parse_attr.c --------------------------------------------------------------------------------------
+tn_status_t tn_parse_expect(tn_parser_t* parser, char punct);
+bool tn_parse_accept(tn_parser_t* parser, char punct);
+// "expected <what>, got '<token>'" at the current token.
+tn_status_t tn_parse_unexpected(tn_parser_t* parser, const char* what);
+char* tn_parse_copy(tn_parser_t* parser, const char* text, size_t length);
+tn_status_t tn_parse_type(tn_parser_t* parser, tn_type_t* out_type);
+tn_status_t tn_parse_value(tn_parser_t* parser, tn_value_text_t* out_value);
+// "{key = value, ..}" appended to |dict|; the current token is the brace (or '<' of "#x<..>" with |close| '>').
+tn_status_t tn_parse_dict(tn_parser_t* parser, char close, tn_value_text_t* dict);
+// Appends a copy of |value|.
+tn_status_t tn_value_append(tn_parser_t* parser, tn_value_text_t* list, const tn_value_text_t* value);
+const tn_value_text_t* tn_value_find(const tn_value_text_t* dict, const char* key);
+// Skips "loc(..)" if it is next.
+tn_status_t tn_parse_skip_location(tn_parser_t* parser);
+// Skips from an opening bracket to after its closing one.
+tn_status_t tn_parse_skip_balanced(tn_parser_t* parser);
+
+// ---- text_parse_op.c ------------------------------------------------------------------------------------------
+// One statement. |out_is_return|: it was a return, whose operands are in |op|.
+tn_status_t tn_parse_statement(tn_parser_t* parser, tn_op_text_t* op, bool* out_is_return);
+// Statements up to and with the return; |op| is that return.
+tn_status_t tn_parse_body(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_define(tn_parser_t* parser, const tn_token_t* name, int count, const tn_node_t* const* nodes);
+void tn_op_text_deinit(tn_op_text_t* op);
+
+// ---- text_parse_build.c ---------------------------------------------------------------------------------------
+tn_status_t tn_parse_build(tn_parser_t* parser, tn_op_text_t* op);
+// INVALID_ARGUMENT if no op of this name can be built.
+tn_status_t tn_parse_check_op(tn_parser_t* parser, const tn_op_text_t* op);
+// "<op>: <message>" at the op.
+#define TN_OP_TEXT_ERROR(parser, op, format, ...) \
+  tn_lexer_error(&(parser)->lexer, (op)->at, "%s: " format, (op)->name __VA_OPT__(, ) __VA_ARGS__)
+// Attributes of |op| by key. Absent: INVALID_ARGUMENT, or |otherwise| where there is one.
+tn_status_t tn_op_text_ints(tn_parser_t* parser, const tn_op_text_t* op, const char* key, int expected,
+                            const int64_t* otherwise, int64_t* out_values, int* out_count);
+tn_status_t tn_op_text_int(tn_parser_t* parser, const tn_op_text_t* op, const char* key, int64_t* out_value);
+// Ints of one value: list, nested list, dense constant or a single integer.
+tn_status_t tn_value_ints(tn_parser_t* parser, const tn_value_text_t* value, int capacity, int64_t* out_values,
+                          int* out_count);
+void tn_op_text_return(tn_op_text_t* op, tn_parser_t* parser, const tn_node_t* node);
+
+// ---- text_parse_index.c: ops with dimension numbers, windows and regions ---------------------------------------
+tn_status_t tn_parse_build_gather(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_scatter(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_reduce(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_window(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_sort(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_dot(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_convolution(tn_parser_t* parser, tn_op_text_t* op);
+
+// ---- text_parse_call.c: calls, composites and custom calls -----------------------------------------------------
+tn_status_t tn_parse_build_call(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_custom_call(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_composite(tn_parser_t* parser, tn_op_text_t* op);
+
+// ---- text_parse.c: functions --------------------------------------------------------------------------------------
+// Builds the body of the function @name on |op|'s operands.
+tn_status_t tn_parse_inline(tn_parser_t* parser, tn_op_text_t* op, const char* name);
+
+#endif  // TN_IR_TEXT_PARSE_H_
