@@ -23,6 +23,7 @@ bool tn_token_is(const tn_token_t* token, const char* word) {
 
 tn_status_t tn_lexer_error(const tn_lexer_t* lexer, const char* where, const char* format, ...) {
   int line = 1, column = 1;
+  while (where > lexer->begin && where <= lexer->end && strchr("%@#^\"", where[-1])) --where;  // a token's sigil
   for (const char* p = lexer->begin; p < where && p < lexer->end; ++p) {
     ++column;
     if (*p == '\n') ++line, column = 1;

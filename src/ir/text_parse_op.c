@@ -220,6 +220,7 @@ static tn_status_t parse_items(tn_parser_t* parser, tn_op_text_t* op) {
     } else if (token.kind == TN_TOKEN_WORD) {
       if (tn_token_is(&token, "reducer")) break;
       TN_TRY(parse_word_item(parser, op));
+      if (tn_token_is(&token, "dense")) break;  // with its type, a constant is complete
     } else if (token.kind == TN_TOKEN_SYMBOL || token.kind == TN_TOKEN_STRING) {
       tn_value_text_t value;
       TN_TRY(tn_parse_value(parser, &value));
