@@ -4,6 +4,10 @@
 // |remaining|; whoever gets a positive count owns that chunk, and only then reads the job's fields. So a thread that
 // was descheduled between two runs cannot act on an old job: either its claim fails, or it is a claim of the new job.
 // The caller waits only for chunks that are claimed, never for a thread that has not woken up.
+//
+// Workers are pinned, one per CPU, to CPUs other than the caller's: left alone, the system wakes them on the caller's
+// CPU, where they claim chunks and then wait for it. The caller is not pinned; when it has moved to a worker's CPU, the
+// two change places. Measured beside busy processes, 64 tiles of 16 KiB, median: serial 87 us, unpinned 147, pinned 88.
 #define _GNU_SOURCE
 #include "base/pool.h"
 
@@ -16,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/os.h"
 
 enum { CACHE_LINE = 64, LARGEST_POOL = 1024, SPIN_NS = 50000 };
@@ -36,6 +41,9 @@ struct tn_pool {
   int started;  // workers running, under |busy|; worker i has index i + 1
   tn_pool_worker_t* workers;
   tn_pool_range_t* ranges;  // thread_count of them
+  // CPUs of the affinity mask, under |busy|: the caller's, then one per worker, then the rest. 0: nothing is pinned.
+  int cpu_count;
+  uint16_t cpus[CPU_SETSIZE];
   // The job; written by the caller while no chunk is claimable.
   tn_pool_task_fn_t fn;
   void* context;
@@ -125,11 +133,47 @@ static void* worker_main(void* argument) {
   }
 }
 
+// ---- placement, under |busy| -----------------------------------------------------------------------------------
+
+static void pin_worker(tn_pool_t* pool, int index) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(pool->cpus[index], &set);
+  pthread_setaffinity_np(pool->workers[index - 1].thread, sizeof(set), &set);
+}
+
+// Fills |cpus|, unless the threads outnumber the CPUs or other ranks of this host would choose the same ones.
+static void choose_cpus(tn_pool_t* pool) {
+  pool->cpu_count = 0;
+  cpu_set_t set;
+  if (tn_option_int(TN_OPTION_LOCAL_WORLD_SIZE) > 1 || sched_getaffinity(0, sizeof(set), &set) != 0 ||
+      CPU_COUNT(&set) < pool->thread_count)
+    return;
+  const int caller = sched_getcpu();
+  for (size_t i = 0; i < CPU_SETSIZE; ++i) {
+    const size_t cpu = ((size_t)(caller > 0 ? caller : 0) + i) % CPU_SETSIZE;
+    if (CPU_ISSET(cpu, &set)) pool->cpus[pool->cpu_count++] = (uint16_t)cpu;
+  }
+}
+
+// The caller runs on |cpu|: a worker pinned there goes to the caller's former CPU.
+__attribute__((noinline)) static void change_places(tn_pool_t* pool, int cpu) {
+  for (int i = 1; i < pool->cpu_count; ++i) {
+    if (pool->cpus[i] != cpu) continue;
+    pool->cpus[i] = pool->cpus[0];
+    pool->cpus[0] = (uint16_t)cpu;
+    if (i <= pool->started) pin_worker(pool, i);
+    return;
+  }
+}
+
 // Under |busy|. A thread that cannot be started is simply missing: its range is stolen.
 static void start_workers(tn_pool_t* pool) {
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);  // signals belong to the program's own threads
+  choose_cpus(pool);
+  for (int i = 1; i <= pool->started && pool->cpu_count; ++i) pin_worker(pool, i);
   for (; pool->started < pool->thread_count - 1; ++pool->started) {
     tn_pool_worker_t* worker = &pool->workers[pool->started];
     *worker = (tn_pool_worker_t){.pool = pool, .index = pool->started + 1};
@@ -137,6 +181,7 @@ static void start_workers(tn_pool_t* pool) {
     char name[16];
     snprintf(name, sizeof(name), "tn-worker-%d", worker->index);
     pthread_setname_np(worker->thread, name);
+    if (pool->cpu_count) pin_worker(pool, worker->index);
   }
   pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -237,6 +282,10 @@ void tn_pool_run(tn_pool_t* pool, int64_t task_count, int64_t grain, tn_pool_tas
   if (task_count / grain >= INT32_MAX / 2) grain = task_count / (INT32_MAX / 2) + 1;
   const int64_t chunk_count = (task_count + grain - 1) / grain;
   if (pool->started < pool->thread_count - 1) start_workers(pool);
+  if (pool->cpu_count) {
+    const int cpu = sched_getcpu();
+    if (cpu != pool->cpus[0]) change_places(pool, cpu);
+  }
 
   pool->fn = fn;
   pool->context = context;
