@@ -27,8 +27,8 @@ typedef struct tn_attention {
   int64_t mask_stride[4];  // {batch, head, row, column}; 0 broadcasts
   double scale;            // NaN or 0: 1 / sqrt(size)
   bool is_causal;          // key j takes part for row i if j <= i
-  // Dropout of the probabilities: element (b, h, i, j) is kept if uniform(word) >= dropout, with the random word of
-  // tn_rng_bits for the row-major index of [batch, heads, length, length_kv], and scaled by 1 / (1 - dropout).
+  // Dropout of the probabilities, as the composite sdpa has it: element i of [batch, heads, length, length_kv] is
+  // dropped if ui32 i of tn_rng_bits({seed, offset}) < dropout * 2^32; the others are scaled by 1 / (1 - dropout).
   double dropout;
   uint64_t seed, offset;
 } tn_attention_t;

@@ -70,6 +70,7 @@ typedef struct tn_batch_norm {
   tn_dtype_t dtype, param_dtype, stat_dtype;  // stat: running mean/var, saved mean/invstd
   int64_t n, c, inner;
   double epsilon, momentum;
+  void* out_var;  // training: biased variance [c] of |stat_dtype|, optional
 } tn_batch_norm_t;
 // Statistics over n and inner of each channel. |weight|, |bias|, |running_mean| and |running_var| in [c] are
 // optional; new running = (1 - momentum) * running + momentum * batch (unbiased variance) goes to

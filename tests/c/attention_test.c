@@ -106,7 +106,7 @@ static void check(options_t o) {
           uint32_t words[4];
           const uint64_t index = (uint64_t)(row * o.length_kv + j);
           tn_philox(att.seed, att.offset + index / 4, words);
-          keep[j] = o.dropout == 0 ? 1 : (float)(words[index % 4] >> 8) * 0x1p-24f >= (float)o.dropout ? 1 / (1 - o.dropout) : 0;
+          keep[j] = o.dropout == 0 ? 1 : words[index % 4] < (uint32_t)(o.dropout * 0x1p32) ? 0 : 1 / (1 - o.dropout);
         }
         for (int64_t j = 0; j < o.length_kv; ++j) sum += high == -INFINITY ? 0 : exp(prob[j] - high);
         e_lse[row] = high == -INFINITY ? -INFINITY : high + log(sum);

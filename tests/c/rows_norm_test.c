@@ -152,7 +152,8 @@ TN_TEST(batch_norm) {
     map_inner = round % 3 ? test_between(2, 150) : 1;
     const int64_t n = test_between(2, round % 3 ? 6 : 300), count = n * map_c * map_inner;
     arrays_t a = make(dtype, param, stat, count, map_c, map_c, test_between(0, 3), test_between(0, 3));
-    const tn_batch_norm_t shape = {dtype, param, stat, n, map_c, map_inner, 1e-3, 0.25};
+    void* var = row_array(stat, map_c, 0, 0);
+    const tn_batch_norm_t shape = {dtype, param, stat, n, map_c, map_inner, 1e-3, 0.25, var};
     void *mean0 = row_array(stat, map_c, -1, 1), *var0 = row_array(stat, map_c, 0.5, 2);
     void *mean1 = row_array(stat, map_c, 0, 0), *var1 = row_array(stat, map_c, 0, 0);
     for (int t = 1; t <= 3; ++t) {
@@ -169,6 +170,7 @@ TN_TEST(batch_norm) {
       em[c] = 0.75 * row_at(stat, mean0, c) + 0.25 * e.mean[c];
       ev[c] = 0.75 * row_at(stat, var0, c) + 0.25 * e.var[c] * m / (m - 1);
     }
+    row_expect("var", stat, map_c, e.var, var, row_eps(stat) * 4);
     row_expect("running mean", stat, map_c, em, mean1, row_eps(stat) * 2);
     row_expect("running var", stat, map_c, ev, var1, row_eps(stat) * 4);
     void* out = row_array(dtype, count, 0, 0);
@@ -183,6 +185,6 @@ TN_TEST(batch_norm) {
     tn_rows_batch_norm_backward(test_pool(3), &shape, false, a.dout, a.x, mean0, var0, a.weight, out, NULL, NULL);
     row_expect("batch norm inference backward", dtype, count, edx, out, row_eps(dtype) * 6);
     judge("batch norm", &a, &e, dtype, param, stat, false);
-    free(mean0), free(var0), free(mean1), free(var1), free(em), free(ev), free(eo), free(edx), free(out);
+    free(var), free(mean0), free(var0), free(mean1), free(var1), free(em), free(ev), free(eo), free(edx), free(out);
   }
 }

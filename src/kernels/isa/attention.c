@@ -176,11 +176,13 @@ static void add_mask(const tn_attention_t* att, const place_t* p, int64_t r, int
 static void dropout_row(const tn_attention_t* att, const place_t* p, int64_t r, int64_t n, float* keep) {
   uint64_t index = (uint64_t)(((p->batch * att->heads + p->head) * att->length + p->first_row + r) * att->length_kv +
                               p->first_key);
-  const float threshold = (float)att->dropout, scale = 1.0f / (1.0f - threshold);
+  const bool drops_all = att->dropout >= 1;
+  const uint32_t limit = drops_all ? ~0u : (uint32_t)(att->dropout * 0x1p32);
+  const float scale = drops_all ? 0 : (float)(1 / (1 - att->dropout));
   uint32_t words[4];
   for (int64_t j = 0; j < n; ++j, ++index) {
     if (j == 0 || index % 4 == 0) tn_philox(att->seed, att->offset + index / 4, words);
-    keep[j] = (float)(words[index % 4] >> 8) * 0x1p-24f >= threshold ? scale : 0;
+    keep[j] = words[index % 4] < limit ? 0 : scale;
   }
 }
 
