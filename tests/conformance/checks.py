@@ -147,25 +147,30 @@ def _wider(info: Any, sample: Any) -> Any:
         return None
 
 
-class _Account:
-    """Refuses fallbacks between enter and `check`; does nothing on a device without an account."""
+# What left the device while the current case ran: operator and reason, in order of first use.
+left: dict[str, str] = {}
 
-    def __init__(self) -> None:
-        try:
-            import torch_neuronx
 
-            self.package: Any = torch_neuronx if cases.DEVICE.startswith("neuron") else None
-        except ImportError:
-            self.package = None
-        if self.package:
-            self.package.clear_op_tracking()
+def _device_package() -> Any:
+    if not cases.DEVICE.startswith("neuron"):
+        return None
+    import torch_neuronx
 
-    def check(self) -> None:
-        if self.package:
-            records = [record for record in self.package.op_report() if record.fallback_calls]
-            if records:
-                texts = [f"{record.name} ({'; '.join(record.reasons)})" for record in records]
-                raise Fallback(f"fallback: {', '.join(texts)}"[:300])
+    return torch_neuronx
+
+
+def tracked(call: Callable, *arguments: Any, **keywords: Any) -> Any:
+    """The call's result; operators that left the device meanwhile are added to `left`."""
+    package = _device_package()
+    if package is None:
+        return call(*arguments, **keywords)
+    package.clear_op_tracking()
+    try:
+        return call(*arguments, **keywords)
+    finally:
+        for record in package.op_report():
+            if record.fallback_calls:
+                left.setdefault(record.name, "; ".join(record.reasons))
 
 
 def _expected(call: Callable) -> tuple[Any, Exception | None]:
@@ -195,9 +200,7 @@ def forward(case: Case) -> None:
         if error is not None:
             _same_error(on_device, error)
             continue
-        account = _Account()
-        actual = on_device()
-        account.check()
+        actual = tracked(on_device)
         exact = _wider(info, sample) if case.dtype == "bfloat16" else None
         compare(case, actual, expected, exact)
 
@@ -215,9 +218,7 @@ def out(case: Case) -> None:
                 continue  # CPU refuses this sample's out= too
             given = _outputs(expected, cases.DEVICE, resized)
             call = call_of(info, sample, cases.DEVICE)
-            account = _Account()
-            result = call(out=given)
-            account.check()
+            result = tracked(call, out=given)
             # Strides of a given out= are kept; of a resized one they are those of the operator.
             compare(case, given, wanted, exact, strides=False)
             for target, returned in zip(tensors(given), tensors(result)):
@@ -245,9 +246,7 @@ def inplace(case: Case) -> None:
         if error is not None:
             _same_error(on_device, error)
             continue
-        account = _Account()
-        actual = on_device()
-        account.check()
+        actual = tracked(on_device)
         exact = _wider(info, sample) if case.dtype == "bfloat16" else None
         compare(case, actual, expected, exact)
         target = tensors(on_device.inputs)[0]  # type: ignore[attr-defined]
@@ -285,9 +284,7 @@ def backward(case: Case) -> None:
         expected, error = _expected(lambda i=info, s=sample, c=seeds: _gradients(i, s, "cpu", c))
         if error is not None:
             continue
-        account = _Account()
-        actual = _gradients(info, sample, cases.DEVICE, seeds)
-        account.check()
+        actual = tracked(_gradients, info, sample, cases.DEVICE, seeds)
         pairs = [(a, e) for a, e in zip(actual, expected) if a is not None or e is not None]
         if any(a is None or e is None for a, e in pairs):
             raise Difference("one of the gradients is None, the other is not")
@@ -302,4 +299,10 @@ RUN: dict[str, Callable[[Case], None]] = {
 
 
 def run(case: Case) -> None:
+    """Raises Difference for a wrong result, or else Fallback if an operator left the device."""
+    left.clear()
     RUN[case.check](case)
+    if left:
+        plain = "no neuron kernel"  # the usual reason needs no mention
+        texts = [name if reason == plain else f"{name} ({reason})" for name, reason in left.items()]
+        raise Fallback(f"fallback: {', '.join(texts)}")

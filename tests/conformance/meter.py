@@ -18,10 +18,18 @@ import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from . import cases, checks, expected
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+class Answer(NamedTuple):
+    kind: str  # pass, fallback, fail, crash
+    text: str
+    seconds: float
+    left: list[str]  # operators that left the device
 
 
 def work(indices: list[int]) -> None:
@@ -40,12 +48,13 @@ def work(indices: list[int]) -> None:
             first = (str(error).strip().splitlines() or [""])[0]
             is_difference = isinstance(error, checks.Difference)
             kind, text = "fail", first if is_difference else f"{type(error).__name__}: {first}"
-        print(json.dumps({"end": index, "kind": kind, "text": text, "s": time.monotonic() - start}), flush=True)
+        answer = {"end": index, "kind": kind, "text": text, "s": time.monotonic() - start, "left": list(checks.left)}
+        print(json.dumps(answer), flush=True)
 
 
-def supervise(indices: list[int]) -> dict[int, tuple[str, str, float]]:
+def supervise(indices: list[int]) -> dict[int, Answer]:
     """Runs a worker over the indices, and a new one after each crash."""
-    found: dict[int, tuple[str, str, float]] = {}
+    found: dict[int, Answer] = {}
     left = list(indices)
     while left:
         command = [sys.executable, "-m", "tests.conformance.meter", "--work", "-"]
@@ -65,13 +74,13 @@ def supervise(indices: list[int]) -> dict[int, tuple[str, str, float]]:
             if "start" in message:
                 current = message["start"]
             else:
-                found[message["end"]] = (message["kind"], message["text"], message["s"])
+                found[message["end"]] = Answer(message["kind"], message["text"], message["s"], message["left"])
                 current = None
         code = process.wait()
         if current is None and code != 0 and not any(index in found for index in left):
             raise SystemExit(f"a worker ends with status {code} before its first case: run {' '.join(command[1:3])} --work")
         if current is not None:
-            found[current] = ("crash", f"the process ends with status {code}", 0.0)
+            found[current] = Answer("crash", f"the process ends with status {code}", 0.0, [])
         left = [index for index in left if index not in found]
     return found
 
@@ -84,6 +93,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--update", action="store_true")
     parser.add_argument("--failures", action="store_true", help="list what does not pass")
+    parser.add_argument("--fallback", action="store_true", help="list the operators that left the device most often")
     parser.add_argument("--slow", action="store_true", help="list the slowest cases")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -100,7 +110,7 @@ def main() -> int:
     ]  # fmt: skip
     # Dealt out in turn, so that the workers are equally busy.
     chunks = [wanted[start :: options.jobs] for start in range(options.jobs)]
-    results: dict[int, tuple[str, str, float]] = {}
+    results: dict[int, Answer] = {}
     with ThreadPoolExecutor(options.jobs) as pool:
         for part in pool.map(supervise, [chunk for chunk in chunks if chunk]):
             results.update(part)
@@ -109,19 +119,22 @@ def main() -> int:
     for family in [*cases.families(), "all"]:
         chosen = [r for i, r in results.items() if family in ("all", everything[i].family)]
         if chosen:
-            kinds = Counter(kind for kind, _, _ in chosen)
+            kinds = Counter(answer.kind for answer in chosen)
             print(
                 f"{family:<12} {len(chosen):>6} {_percent(kinds['pass'], len(chosen)):>6} "
-                f"{_percent(len(chosen) - kinds['fallback'], len(chosen)):>7} {kinds['fallback']:>9} {kinds['fail']:>6} "
-                f"{kinds['crash']:>6} {sum(s for _, _, s in chosen):>8.1f}"
+                f"{_percent(sum(not answer.left and answer.kind != 'crash' for answer in chosen), len(chosen)):>7} {kinds['fallback']:>9} {kinds['fail']:>6} "
+                f"{kinds['crash']:>6} {sum(answer.seconds for answer in chosen):>8.1f}"
             )
-    failures = {everything[i]: text for i, (kind, text, _) in results.items() if kind != "pass"}
+    failures = {everything[i]: answer.text for i, answer in results.items() if answer.kind != "pass"}
     if options.failures:
         for case, text in failures.items():
             print(f"{case}: {text}")
+    if options.fallback:
+        for name, count in Counter(name for answer in results.values() for name in answer.left).most_common():
+            print(f"{count:6} cases: {name}")
     if options.slow:
-        for i, (_, _, seconds) in sorted(results.items(), key=lambda item: -item[1][2])[:30]:
-            print(f"{seconds:6.1f} s {everything[i]}")
+        for i, answer in sorted(results.items(), key=lambda item: -item[1].seconds)[:30]:
+            print(f"{answer.seconds:6.1f} s {everything[i]}")
     if options.update:
         ran = {everything[i] for i in results}
         kept = {case: reason for case, reason in expected.read().items() if case not in ran and case in set(everything)}

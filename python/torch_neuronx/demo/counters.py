@@ -104,7 +104,7 @@ def set_threads(count: int) -> None:
     """Gives PyTorch's CPU kernels and the device the same number of threads."""
     torch.set_num_threads(count)
     native = getattr(_package(), "_C", None)
-    for name in ("set_num_threads", "_set_num_threads"):
+    for name in ("_set_thread_count", "set_num_threads"):
         if hasattr(native, name):
             getattr(native, name)(count)
             return
