@@ -10,7 +10,7 @@ step() {  # step NAME COMMAND...: runs the command, shows its output only if it 
   name=$1
   shift
   if ! "$@" > "$build/$name.log" 2>&1; then
-    cat "$build/$name.log" >&2
+    grep -v '^\[[0-9]*/[0-9]*\] [BL]' "$build/$name.log" >&2  # without Ninja's lines of progress
     echo "$name failed; the log is $build/$name.log" >&2
     exit 1
   fi
