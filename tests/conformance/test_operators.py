@@ -8,7 +8,7 @@ import torch
 from . import cases, checks, expected
 
 if cases.DEVICE == "neuron" and not (hasattr(torch, "neuron") and torch.neuron.is_available()):
-    pytest.skip("no device neuron; tests/python/device_test.py fails for it", allow_module_level=True)
+    pytest.skip("no device neuron; tests/python/install_test.py fails for it", allow_module_level=True)
 
 KNOWN = expected.read()
 
