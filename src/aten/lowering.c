@@ -160,6 +160,25 @@ void tn_return(tn_lowering_t* lowering, const tn_node_t* node) {
 
 void tn_return_none(tn_lowering_t* lowering) { append_result(lowering, &k_none); }
 
+void tn_return_int(tn_lowering_t* lowering, int64_t number) {
+  tn_value_t value = {.kind = TN_VALUE_SCALAR, .dtype = TN_I64};
+  value.scalar.i64 = number;
+  append_result(lowering, &value);
+}
+
+tn_status_t tn_lower_nested(tn_lowering_t* lowering, const char* name, int arg_count, const tn_value_t* args) {
+  const tn_aten_op_t* op = tn_aten_op_find(name);
+  if (!op) return TN_ERROR(TN_UNIMPLEMENTED, "%s: there is no %s", lowering->op->name, name);
+  tn_lowering_t nested = *lowering;
+  nested.op = op;
+  nested.arg_count = arg_count;
+  nested.args = args;
+  nested.value_mask = 0;  // positions are those of |args|: the caller knows what they mean
+  TN_TRY(op->lower(&nested));
+  lowering->result_count = nested.result_count;
+  return TN_OK;
+}
+
 int tn_wrap_dim(tn_lowering_t* lowering, int64_t dim, int rank) {
   const int64_t limit = rank > 0 ? rank : 1;
   if (dim < -limit || dim >= limit) {

@@ -46,6 +46,9 @@ const tn_node_t* tn_arg_list_tensor(tn_lowering_t* lowering, int index, int item
 // Appends the next result.
 void tn_return(tn_lowering_t* lowering, const tn_node_t* node);
 void tn_return_none(tn_lowering_t* lowering);  // an undefined tensor (absent gradient)
+void tn_return_int(tn_lowering_t* lowering, int64_t value);  // a result of type int
+// Lowers another row of the table with |args| in the same graph, appending its results to this call's.
+tn_status_t tn_lower_nested(tn_lowering_t* lowering, const char* name, int arg_count, const tn_value_t* args);
 // UNIMPLEMENTED: "<reason>"; the call runs on the CPU and the reason is shown to the user.
 #define TN_DECLINE(...) TN_ERROR(TN_UNIMPLEMENTED, __VA_ARGS__)
 
