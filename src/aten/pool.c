@@ -1,0 +1,190 @@
+// Pooling over the last two or three dimensions.
+#include <string.h>
+
+#include "aten/lowering.h"
+
+typedef struct pooling {
+  int spatial;
+  int64_t kernel[3], stride[3], low[3], high[3], dilation[3], size[3];
+} pooling_t;
+
+static int spatial_of(const tn_lowering_t* l) { return strstr(l->op->name, "3d") ? 3 : 2; }
+
+static bool spatial_list(tn_lowering_t* l, int index, int spatial, int64_t* out) {
+  const int64_t* given;
+  const int count = tn_arg_ints(l, index, &given);
+  if (count != spatial && count != 1) return false;
+  for (int d = 0; d < spatial; ++d) out[d] = given[count == 1 ? 0 : d];
+  return true;
+}
+
+// kernel_size, stride, padding from argument |first| on; dilation (if any) and ceil_mode.
+static tn_status_t read_pooling(tn_lowering_t* l, const tn_node_t* x, int first, int dilation, int ceil_mode,
+                                pooling_t* p) {
+  memset(p, 0, sizeof(*p));
+  p->spatial = spatial_of(l);
+  const int rank = tn_rank(x);
+  if (rank != p->spatial + 1 && rank != p->spatial + 2) return TN_DECLINE("%s: rank %d", l->op->name, rank);
+  if (!tn_dtype_is_float(tn_dtype_of(x))) return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(tn_dtype_of(x)));
+  const int64_t* given;
+  if (!spatial_list(l, first, p->spatial, p->kernel) || !spatial_list(l, first + 2, p->spatial, p->low))
+    return TN_DECLINE("%s: kernel_size or padding", l->op->name);
+  if (tn_arg_ints(l, first + 1, &given) > 0) {
+    if (!spatial_list(l, first + 1, p->spatial, p->stride)) return TN_DECLINE("%s: stride", l->op->name);
+  } else {
+    memcpy(p->stride, p->kernel, sizeof(p->stride));
+  }
+  for (int d = 0; d < p->spatial; ++d) p->dilation[d] = 1;
+  if (dilation >= 0 && !spatial_list(l, dilation, p->spatial, p->dilation)) return TN_DECLINE("%s: dilation", l->op->name);
+  const bool is_ceil = tn_arg_bool(l, ceil_mode, false);
+  for (int d = 0; d < p->spatial; ++d) {
+    p->size[d] = tn_dim(x, rank - p->spatial + d);
+    const int64_t reach = p->dilation[d] * (p->kernel[d] - 1) + 1;
+    if (p->kernel[d] < 1 || p->stride[d] < 1 || p->dilation[d] < 1 || p->low[d] < 0 || 2 * p->low[d] > p->kernel[d])
+      return TN_DECLINE("%s: pad should be at most half of effective kernel size", l->op->name);
+    const int64_t room = p->size[d] + 2 * p->low[d] - reach;
+    if (room < 0 && !(is_ceil && room + p->stride[d] > 0)) return TN_DECLINE("%s: Output size is too small", l->op->name);
+    int64_t count = (room + (is_ceil ? p->stride[d] - 1 : 0)) / p->stride[d] + 1;
+    // The last window starts inside the input or its left padding.
+    if (is_ceil && (count - 1) * p->stride[d] >= p->size[d] + p->low[d]) --count;
+    if (count < 1) return TN_DECLINE("%s: Output size is too small", l->op->name);
+    p->high[d] = (count - 1) * p->stride[d] + reach - p->size[d] - p->low[d];
+  }
+  for (int d = 0; d < rank; ++d)
+    if (tn_dim(x, d) == 0) return TN_DECLINE("%s of an empty tensor", l->op->name);
+  return TN_OK;
+}
+
+static int window_attrs(const pooling_t* p, tn_attr_t* out) {
+  int n = 0;
+  out[n++] = tn_attr_ints(TN_ATTR_WINDOW, p->spatial, p->kernel);
+  out[n++] = tn_attr_ints(TN_ATTR_STRIDE, p->spatial, p->stride);
+  out[n++] = tn_attr_ints(TN_ATTR_LOW, p->spatial, p->low);
+  out[n++] = tn_attr_ints(TN_ATTR_HIGH, p->spatial, p->high);
+  return n;
+}
+
+// x, kernel_size, stride, padding, dilation, ceil_mode
+tn_status_t tn_lower_max_pool(tn_lowering_t* l) {
+  const tn_node_t* x = tn_arg_tensor(l, 0);
+  pooling_t p;
+  TN_TRY(read_pooling(l, x, 1, 4, 5, &p));
+  tn_attr_t attrs[8];
+  int n = window_attrs(&p, attrs);
+  attrs[n++] = tn_attr_ints(TN_ATTR_WINDOW_DILATION, p.spatial, p.dilation);
+  const tn_node_t* y = tn_composite(l->graph, "max_pool", 1, &x, n, attrs);
+  tn_return(l, tn_result(l->graph, y, 0));
+  tn_return(l, tn_result(l->graph, y, 1));
+  return TN_OK;
+}
+
+// grad, x, kernel_size, stride, padding, dilation, ceil_mode, indices
+tn_status_t tn_lower_max_pool_backward(tn_lowering_t* l) {
+  const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1), *indices = tn_arg_tensor(l, 7);
+  const int spatial = spatial_of(l);
+  if (!x || tn_rank(x) < spatial || !tn_dtype_is_float(tn_dtype_of(x))) return TN_DECLINE("%s: input", l->op->name);
+  const tn_attr_t attr = tn_attr_ints(TN_ATTR_SIZES, spatial, x->types[0].dims + tn_rank(x) - spatial);
+  const tn_node_t* operands[] = {grad, indices};
+  tn_return(l, tn_composite(l->graph, "max_pool_backward", 2, operands, 1, &attr));
+  return TN_OK;
+}
+
+static int average_attrs(tn_lowering_t* l, const pooling_t* p, int first, tn_attr_t* out) {
+  int n = window_attrs(p, out);
+  out[n++] = tn_attr_int(TN_ATTR_COUNT_INCLUDE_PAD, tn_arg_bool(l, first, true));
+  out[n++] = tn_attr_int(TN_ATTR_DIVISOR, tn_arg_int(l, first + 1, 0));
+  return n;
+}
+
+// x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+tn_status_t tn_lower_avg_pool(tn_lowering_t* l) {
+  const tn_node_t* x = tn_arg_tensor(l, 0);
+  pooling_t p;
+  TN_TRY(read_pooling(l, x, 1, -1, 4, &p));
+  if (!tn_arg_is_none(l, 6) && tn_arg_int(l, 6, 0) == 0) return TN_DECLINE("divisor must be not zero");
+  tn_attr_t attrs[8];
+  const int n = average_attrs(l, &p, 5, attrs);
+  tn_return(l, tn_composite(l->graph, "avg_pool", 1, &x, n, attrs));
+  return TN_OK;
+}
+
+// grad, x, then as avg_pool
+tn_status_t tn_lower_avg_pool_backward(tn_lowering_t* l) {
+  const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1);
+  pooling_t p;
+  TN_TRY(read_pooling(l, x, 2, -1, 5, &p));
+  tn_attr_t attrs[8];
+  int n = average_attrs(l, &p, 6, attrs);
+  attrs[n++] = tn_attr_ints(TN_ATTR_SIZES, p.spatial, p.size);
+  tn_return(l, tn_composite(l->graph, "avg_pool_backward", 1, &grad, n, attrs));
+  return TN_OK;
+}
+
+// ---- adaptive -----------------------------------------------------------------------------------------------
+
+// Averages along dimension |dim| into |out| windows [floor(i n / out), ceil((i + 1) n / out)), as a product with the
+// matrix of weights; |is_backward| applies its transpose.
+static const tn_node_t* average_windows(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t n, int64_t out,
+                                        bool is_backward) {
+  tn_graph_t* g = l->graph;
+  if (!x) return NULL;
+  const tn_dtype_t dtype = tn_dtype_of(x);
+  const int64_t dims[] = {n, out};
+  const tn_type_t type = tn_type_make(dtype, 2, dims);
+  const size_t size = tn_dtype_size(dtype);
+  uint8_t* weights = tn_graph_alloc(g, (size_t)(n * out + 1) * size);
+  if (!weights) return NULL;
+  for (int64_t j = 0; j < out; ++j) {
+    const int64_t begin = j * n / out, end = ((j + 1) * n + out - 1) / out;
+    const tn_scalar_t weight = tn_scalar_from_double(dtype, 1.0 / (double)(end - begin));
+    for (int64_t i = begin; i < end; ++i) memcpy(weights + (size_t)(i * out + j) * size, weight.bytes, size);
+  }
+  const tn_node_t* matrix = tn_constant(g, &type, weights);
+  const int64_t lhs = dim, rhs = is_backward ? 1 : 0;
+  const tn_node_t* y = tn_dot_general(g, x, matrix, 0, NULL, NULL, 1, &lhs, &rhs, dtype);
+  // The new dimension comes last; it belongs at |dim|.
+  int64_t permutation[TN_MAX_RANK];
+  const int rank = tn_rank(x);
+  for (int d = 0; d < rank; ++d) permutation[d] = d < dim ? d : d == dim ? rank - 1 : d - 1;
+  return tn_transpose(g, y, permutation);
+}
+
+static tn_status_t check_adaptive(tn_lowering_t* l, const tn_node_t* x, int spatial) {
+  if (!x || tn_rank(x) < spatial + 1 || tn_rank(x) > spatial + 2 || !tn_dtype_is_float(tn_dtype_of(x)) ||
+      tn_type_element_count(&x->types[0]) == 0)
+    return TN_DECLINE("%s: input", l->op->name);
+  return TN_OK;
+}
+
+// x, output_size
+tn_status_t tn_lower_adaptive_avg_pool(tn_lowering_t* l) {
+  const tn_node_t* x = tn_arg_tensor(l, 0);
+  const int spatial = spatial_of(l), rank = tn_rank(x);
+  TN_TRY(check_adaptive(l, x, spatial));
+  int64_t out[3];
+  if (!spatial_list(l, 1, spatial, out)) return TN_DECLINE("%s: output_size", l->op->name);
+  const tn_dtype_t dtype = tn_dtype_of(x);
+  const tn_node_t* y = tn_convert(l->graph, x, tn_opmath_dtype(dtype));
+  for (int d = 0; d < spatial; ++d) {
+    if (out[d] < 1) return TN_DECLINE("%s: empty output", l->op->name);
+    y = average_windows(l, y, rank - spatial + d, tn_dim(x, rank - spatial + d), out[d], false);
+  }
+  tn_return(l, tn_convert(l->graph, y, dtype));
+  return TN_OK;
+}
+
+// grad, x
+tn_status_t tn_lower_adaptive_avg_pool_backward(tn_lowering_t* l) {
+  const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1);
+  const int spatial = spatial_of(l), rank = tn_rank(x);
+  TN_TRY(check_adaptive(l, x, spatial));
+  TN_TRY(check_adaptive(l, grad, spatial));
+  const tn_dtype_t dtype = tn_dtype_of(grad);
+  const tn_node_t* y = tn_convert(l->graph, grad, tn_opmath_dtype(dtype));
+  for (int d = 0; d < spatial; ++d) {
+    const int at = rank - spatial + d;
+    y = average_windows(l, y, at, tn_dim(x, at), tn_dim(grad, at), true);
+  }
+  tn_return(l, tn_convert(l->graph, y, dtype));
+  return TN_OK;
+}
