@@ -29,7 +29,6 @@ typedef float tn_vf_t __attribute__((vector_size(4 * TN_V_LANES)));
 typedef int32_t tn_vi_t __attribute__((vector_size(4 * TN_V_LANES)));
 typedef uint32_t tn_vu_t __attribute__((vector_size(4 * TN_V_LANES)));
 typedef float tn_vf_half_t __attribute__((vector_size(2 * TN_V_LANES)));
-typedef int32_t tn_vi_half_t __attribute__((vector_size(2 * TN_V_LANES)));
 typedef double tn_vd_half_t __attribute__((vector_size(4 * TN_V_LANES)));
 typedef int64_t tn_vl_half_t __attribute__((vector_size(4 * TN_V_LANES)));
 // As many f64 as f32, in two registers.
@@ -113,26 +112,36 @@ TN_V_INLINE tn_vd_half_t tn_v_sqrt_half(tn_vd_half_t x) {
   return x;
 #endif
 }
+// Halves by shuffles: through memory, two stores and one load would wait for each other.
+#if TN_V_LANES == 16
+#define TN_V_LOW(x) __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7)
+#define TN_V_HIGH(x) __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15)
+#define TN_V_JOIN(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+#elif TN_V_LANES == 8
+#define TN_V_LOW(x) __builtin_shufflevector(x, x, 0, 1, 2, 3)
+#define TN_V_HIGH(x) __builtin_shufflevector(x, x, 4, 5, 6, 7)
+#define TN_V_JOIN(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7)
+#else
+#define TN_V_LOW(x) __builtin_shufflevector(x, x, 0, 1)
+#define TN_V_HIGH(x) __builtin_shufflevector(x, x, 2, 3)
+#define TN_V_JOIN(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3)
+#endif
 TN_V_INLINE tn_vd_t tn_v_to_d(tn_vf_t x) {
-  tn_vf_half_t half[2];
-  memcpy(half, &x, sizeof half);
-  return (tn_vd_t){__builtin_convertvector(half[0], tn_vd_half_t), __builtin_convertvector(half[1], tn_vd_half_t)};
+  return (tn_vd_t){__builtin_convertvector(TN_V_LOW(x), tn_vd_half_t), __builtin_convertvector(TN_V_HIGH(x), tn_vd_half_t)};
 }
 TN_V_INLINE tn_vf_t tn_v_from_d(tn_vd_t x) {
-  const tn_vf_half_t half[2] = {__builtin_convertvector(x.lo, tn_vf_half_t),
-                                __builtin_convertvector(x.hi, tn_vf_half_t)};
-  tn_vf_t y;
-  memcpy(&y, half, sizeof y);
-  return y;
+  return TN_V_JOIN(__builtin_convertvector(x.lo, tn_vf_half_t), __builtin_convertvector(x.hi, tn_vf_half_t));
 }
 TN_V_INLINE tn_vd_half_t tn_v_select_half(tn_vl_half_t mask, tn_vd_half_t x, tn_vd_half_t y) {
+#if TN_V_LANES == 8
+  return _mm256_blendv_pd(y, x, (__m256d)mask);
+#else
   return (tn_vd_half_t)(((tn_vl_half_t)x & mask) | ((tn_vl_half_t)y & ~mask));
+#endif
 }
 TN_V_INLINE tn_vd_t tn_v_select_d(tn_vi_t mask, tn_vd_t x, tn_vd_t y) {
-  tn_vi_half_t half[2];
-  memcpy(half, &mask, sizeof half);
-  return (tn_vd_t){tn_v_select_half(__builtin_convertvector(half[0], tn_vl_half_t), x.lo, y.lo),
-                   tn_v_select_half(__builtin_convertvector(half[1], tn_vl_half_t), x.hi, y.hi)};
+  return (tn_vd_t){tn_v_select_half(__builtin_convertvector(TN_V_LOW(mask), tn_vl_half_t), x.lo, y.lo),
+                   tn_v_select_half(__builtin_convertvector(TN_V_HIGH(mask), tn_vl_half_t), x.hi, y.hi)};
 }
 TN_V_INLINE bool tn_v_any(tn_vi_t mask) {
 #if TN_V_LANES == 16
