@@ -48,7 +48,8 @@ static tn_status_t read_pooling(tn_lowering_t* l, const tn_node_t* x, int first,
     // The last window starts inside the input or its left padding.
     if (is_ceil && (count - 1) * p->stride[d] >= p->size[d] + p->low[d]) --count;
     if (count < 1) return TN_DECLINE("%s: Output size is too small", l->op->name);
-    p->high[d] = (count - 1) * p->stride[d] + reach - p->size[d] - p->low[d];
+    const int64_t needed = (count - 1) * p->stride[d] + reach - p->size[d] - p->low[d];
+    p->high[d] = needed > p->low[d] ? needed : p->low[d];  // more than the left padding only in ceil mode
   }
   for (int d = 0; d < rank; ++d)
     if (tn_dim(x, d) == 0) return TN_DECLINE("%s of an empty tensor", l->op->name);
