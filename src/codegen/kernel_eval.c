@@ -13,39 +13,39 @@ static unsigned width_of(int dtype) { return dtype == TN_BOOL ? 1 : 8 * (unsigne
 static bool is_f64(int dtype) { return dtype == TN_F64; }
 
 // Keeps the low bits that |dtype| has, extended to 64.
-static tn_lane_t wrap(int dtype, uint64_t bits) {
+static tn_eval_t wrap(int dtype, uint64_t bits) {
   switch (dtype) {
-    case TN_BOOL: return (tn_lane_t){.i = bits & 1};
-    case TN_I8: return (tn_lane_t){.i = (int8_t)bits};
-    case TN_I16: return (tn_lane_t){.i = (int16_t)bits};
-    case TN_I32: return (tn_lane_t){.i = (int32_t)bits};
-    case TN_U8: return (tn_lane_t){.i = (uint8_t)bits};
-    case TN_U16: return (tn_lane_t){.i = (uint16_t)bits};
-    case TN_U32: return (tn_lane_t){.i = (uint32_t)bits};
-    default: return (tn_lane_t){.i = (int64_t)bits};
+    case TN_BOOL: return (tn_eval_t){.i = bits & 1};
+    case TN_I8: return (tn_eval_t){.i = (int8_t)bits};
+    case TN_I16: return (tn_eval_t){.i = (int16_t)bits};
+    case TN_I32: return (tn_eval_t){.i = (int32_t)bits};
+    case TN_U8: return (tn_eval_t){.i = (uint8_t)bits};
+    case TN_U16: return (tn_eval_t){.i = (uint16_t)bits};
+    case TN_U32: return (tn_eval_t){.i = (uint32_t)bits};
+    default: return (tn_eval_t){.i = (int64_t)bits};
   }
 }
 
-tn_lane_t tn_lane_load(int dtype, const void* address) {
+tn_eval_t tn_eval_load(int dtype, const void* address) {
   tn_scalar_t s;
   memcpy(&s, address, tn_dtype_size((tn_dtype_t)dtype));
   switch (dtype) {
-    case TN_BOOL: return (tn_lane_t){.i = s.b != 0};
-    case TN_F16: return (tn_lane_t){.f = tn_f16_to_f32(s.bits16)};
-    case TN_BF16: return (tn_lane_t){.f = tn_bf16_to_f32(s.bits16)};
-    case TN_F32: return (tn_lane_t){.f = s.f32};
-    case TN_F64: return (tn_lane_t){.d = s.f64};
+    case TN_BOOL: return (tn_eval_t){.i = s.b != 0};
+    case TN_F16: return (tn_eval_t){.f = tn_f16_to_f32(s.bits16)};
+    case TN_BF16: return (tn_eval_t){.f = tn_bf16_to_f32(s.bits16)};
+    case TN_F32: return (tn_eval_t){.f = s.f32};
+    case TN_F64: return (tn_eval_t){.d = s.f64};
     case TN_I8:
     case TN_U8: return wrap(dtype, s.u8);
     case TN_I16:
     case TN_U16: return wrap(dtype, s.u16);
     case TN_I32:
     case TN_U32: return wrap(dtype, s.u32);
-    default: return (tn_lane_t){.i = s.i64};
+    default: return (tn_eval_t){.i = s.i64};
   }
 }
 
-void tn_lane_store(int dtype, void* address, tn_lane_t value) {
+void tn_eval_store(int dtype, void* address, tn_eval_t value) {
   tn_scalar_t s;
   switch (dtype) {
     case TN_F16: s.bits16 = tn_f32_to_f16(value.f); break;
@@ -57,23 +57,23 @@ void tn_lane_store(int dtype, void* address, tn_lane_t value) {
   memcpy(address, &s, tn_dtype_size((tn_dtype_t)dtype));
 }
 
-tn_lane_t tn_lane_round(int dtype, tn_lane_t value) {
+tn_eval_t tn_eval_round(int dtype, tn_eval_t value) {
   if (dtype == TN_F16) value.f = tn_f16_to_f32(tn_f32_to_f16(value.f));
   if (dtype == TN_BF16) value.f = tn_bf16_to_f32(tn_f32_to_bf16(value.f));
   return value;
 }
 
 // ---- conversion ------------------------------------------------------------------------------------------------
-static tn_lane_t convert(int to, int from, tn_lane_t x) {
+static tn_eval_t convert(int to, int from, tn_eval_t x) {
   tn_scalar_t in = {0};
-  tn_lane_store(from, &in, x);
+  tn_eval_store(from, &in, x);
   const tn_scalar_t out = tn_scalar_convert((tn_dtype_t)to, (tn_dtype_t)from, in);
-  return tn_lane_load(to, &out);
+  return tn_eval_load(to, &out);
 }
-static tn_lane_t bitcast(int to, int from, tn_lane_t x) {
+static tn_eval_t bitcast(int to, int from, tn_eval_t x) {
   tn_scalar_t memory = {0};
-  tn_lane_store(from, &memory, x);
-  return tn_lane_load(to, &memory);
+  tn_eval_store(from, &memory, x);
+  return tn_eval_load(to, &memory);
 }
 
 // ---- floats ----------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ FLOAT_BINARY(float_binary_f32, float)
 FLOAT_BINARY(float_binary_f64, double)
 
 // ---- integers ----------------------------------------------------------------------------------------------------
-static uint64_t int_divide(int dtype, bool is_remainder, tn_lane_t a, tn_lane_t b) {
+static uint64_t int_divide(int dtype, bool is_remainder, tn_eval_t a, tn_eval_t b) {
   if (b.i == 0) return 0;
   if (class_of(dtype) == TN_CLASS_SIGNED) {
     if (b.i == -1) return is_remainder ? 0 : -(uint64_t)a.i;
@@ -139,7 +139,7 @@ static uint64_t int_divide(int dtype, bool is_remainder, tn_lane_t a, tn_lane_t 
   return is_remainder ? x % y : x / y;
 }
 
-static uint64_t int_power(int dtype, tn_lane_t a, tn_lane_t b) {
+static uint64_t int_power(int dtype, tn_eval_t a, tn_eval_t b) {
   if (class_of(dtype) == TN_CLASS_SIGNED && b.i < 0) return a.i == 1 ? 1 : a.i == -1 ? (b.i & 1 ? UINT64_MAX : 1) : 0;
   uint64_t result = 1, square = (uint64_t)a.i;
   for (uint64_t n = (uint64_t)b.i; n; n >>= 1, square *= square)
@@ -147,7 +147,7 @@ static uint64_t int_power(int dtype, tn_lane_t a, tn_lane_t b) {
   return result;
 }
 
-static uint64_t int_shift(int op, int dtype, tn_lane_t a, tn_lane_t b) {
+static uint64_t int_shift(int op, int dtype, tn_eval_t a, tn_eval_t b) {
   const unsigned width = width_of(dtype);
   const uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
   const uint64_t amount = (uint64_t)b.i & mask;
@@ -159,7 +159,7 @@ static uint64_t int_shift(int op, int dtype, tn_lane_t a, tn_lane_t b) {
   return (uint64_t)(x >> (is_inside ? amount : width - 1));
 }
 
-static bool int_unary(int op, int dtype, tn_lane_t a, uint64_t* out) {
+static bool int_unary(int op, int dtype, tn_eval_t a, uint64_t* out) {
   const unsigned width = width_of(dtype);
   const uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1, bits = (uint64_t)a.i & mask;
   switch (op) {
@@ -182,11 +182,11 @@ static bool int_unary(int op, int dtype, tn_lane_t a, uint64_t* out) {
   }
 }
 
-static bool int_less(int dtype, tn_lane_t a, tn_lane_t b) {
+static bool int_less(int dtype, tn_eval_t a, tn_eval_t b) {
   return class_of(dtype) == TN_CLASS_SIGNED ? a.i < b.i : (uint64_t)a.i < (uint64_t)b.i;
 }
 
-static bool int_binary(int op, int dtype, tn_lane_t a, tn_lane_t b, uint64_t* out) {
+static bool int_binary(int op, int dtype, tn_eval_t a, tn_eval_t b, uint64_t* out) {
   const uint64_t x = (uint64_t)a.i, y = (uint64_t)b.i;
   const bool is_bool = dtype == TN_BOOL;
   switch (op) {
@@ -211,7 +211,7 @@ static bool int_binary(int op, int dtype, tn_lane_t a, tn_lane_t b, uint64_t* ou
   }
 }
 
-static bool compare(int direction, int dtype, tn_lane_t a, tn_lane_t b) {
+static bool compare(int direction, int dtype, tn_eval_t a, tn_eval_t b) {
 #define COMPARE(x, y)                       \
   switch (direction) {                      \
     case TN_EQ: return (x) == (y);          \
@@ -261,7 +261,7 @@ void tn_math_call_f64(int32_t function, const double* x, const double* y, double
 }
 
 // ---- instructions --------------------------------------------------------------------------------------------------
-static bool eval_lane(int op, int dtype, tn_lane_t a, tn_lane_t b, tn_lane_t* out) {
+static bool eval_lane(int op, int dtype, tn_eval_t a, tn_eval_t b, tn_eval_t* out) {
   if (class_of(dtype) != TN_CLASS_FLOAT) {
     uint64_t bits;
     if (!int_unary(op, dtype, a, &bits) && !int_binary(op, dtype, a, b, &bits)) return false;
@@ -269,7 +269,7 @@ static bool eval_lane(int op, int dtype, tn_lane_t a, tn_lane_t b, tn_lane_t* ou
     return true;
   }
   const int function = tn_math_call_function(op);
-  tn_lane_t result = {0};
+  tn_eval_t result = {0};
   if (is_f64(dtype)) {
     if (!float_unary_f64(op, a.d, &result.d) && !float_binary_f64(op, a.d, b.d, &result.d)) {
       if (function < 0) return false;
@@ -279,30 +279,30 @@ static bool eval_lane(int op, int dtype, tn_lane_t a, tn_lane_t b, tn_lane_t* ou
     if (function < 0) return false;
     tn_math_call_f32(function, &a.f, &b.f, &result.f, 1);
   }
-  *out = tn_lane_round(dtype, result);
+  *out = tn_eval_round(dtype, result);
   return true;
 }
 
-static tn_lane_t fma_lane(int dtype, tn_lane_t a, tn_lane_t b, tn_lane_t c) {
+static tn_eval_t fma_lane(int dtype, tn_eval_t a, tn_eval_t b, tn_eval_t c) {
   if (class_of(dtype) != TN_CLASS_FLOAT) return wrap(dtype, (uint64_t)a.i * (uint64_t)b.i + (uint64_t)c.i);
-  if (is_f64(dtype)) return (tn_lane_t){.d = fma(a.d, b.d, c.d)};
-  return tn_lane_round(dtype, (tn_lane_t){.f = fmaf(a.f, b.f, c.f)});
+  if (is_f64(dtype)) return (tn_eval_t){.d = fma(a.d, b.d, c.d)};
+  return tn_eval_round(dtype, (tn_eval_t){.f = fmaf(a.f, b.f, c.f)});
 }
 
-bool tn_kernel_eval(const tn_kernel_inst_t* inst, int from, int count, const tn_lane_t* a, const tn_lane_t* b,
-                    const tn_lane_t* c, tn_lane_t* out) {
+bool tn_kernel_eval(const tn_kernel_inst_t* inst, int from, int count, const tn_eval_t* a, const tn_eval_t* b,
+                    const tn_eval_t* c, tn_eval_t* out) {
   for (int i = 0; i < count; ++i) {
     switch (inst->op) {
       case TN_OP_CONVERT: out[i] = convert(inst->dtype, from, a[i]); break;
       case TN_OP_BITCAST: out[i] = bitcast(inst->dtype, from, a[i]); break;
-      case TN_OP_COMPARE: out[i] = (tn_lane_t){.i = compare(inst->index, from, a[i], b[i])}; break;
+      case TN_OP_COMPARE: out[i] = (tn_eval_t){.i = compare(inst->index, from, a[i], b[i])}; break;
       case TN_OP_SELECT: out[i] = a[i].i ? b[i] : c[i]; break;
       case TN_OP_FMA: out[i] = fma_lane(inst->dtype, a[i], b[i], c[i]); break;
       case TN_OP_IS_FINITE:
-        out[i] = (tn_lane_t){.i = is_f64(from) ? isfinite(a[i].d) : class_of(from) != TN_CLASS_FLOAT || isfinite(a[i].f)};
+        out[i] = (tn_eval_t){.i = is_f64(from) ? isfinite(a[i].d) : class_of(from) != TN_CLASS_FLOAT || isfinite(a[i].f)};
         break;
       case TN_OP_CLAMP: {  // min(max(x, low), high)
-        tn_lane_t x;
+        tn_eval_t x;
         if (!eval_lane(TN_OP_MAX, inst->dtype, b[i], a[i], &x) || !eval_lane(TN_OP_MIN, inst->dtype, x, c[i], &x))
           return false;
         out[i] = x;
@@ -316,17 +316,17 @@ bool tn_kernel_eval(const tn_kernel_inst_t* inst, int from, int count, const tn_
   return true;
 }
 
-tn_lane_t tn_lane_combine(int kind, int dtype, tn_lane_t a, tn_lane_t b) {
+tn_eval_t tn_eval_combine(int kind, int dtype, tn_eval_t a, tn_eval_t b) {
   static const uint8_t ops[] = {TN_OP_ADD, TN_OP_MUL, TN_OP_MAX, TN_OP_MIN, TN_OP_AND, TN_OP_OR};
-  tn_lane_t out = {0};
+  tn_eval_t out = {0};
   eval_lane(ops[kind], dtype, a, b, &out);
   return out;
 }
 
-tn_lane_t tn_lane_identity(int kind, int dtype) {
+tn_eval_t tn_eval_identity(int kind, int dtype) {
   if (class_of(dtype) == TN_CLASS_FLOAT) {
     const float x = kind == TN_REDUCE_PROD ? 1 : kind == TN_REDUCE_MAX ? -INFINITY : kind == TN_REDUCE_MIN ? INFINITY : 0;
-    return is_f64(dtype) ? (tn_lane_t){.d = x} : (tn_lane_t){.f = x};
+    return is_f64(dtype) ? (tn_eval_t){.d = x} : (tn_eval_t){.f = x};
   }
   const uint64_t top = UINT64_C(1) << (width_of(dtype) - 1);
   const bool is_signed = class_of(dtype) == TN_CLASS_SIGNED;

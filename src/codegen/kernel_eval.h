@@ -10,19 +10,19 @@ typedef union tn_lane {
   int64_t i;
   float f;
   double d;
-} tn_lane_t;
+} tn_eval_t;
 
-tn_lane_t tn_lane_load(int dtype, const void* address);
-void tn_lane_store(int dtype, void* address, tn_lane_t value);
+tn_eval_t tn_eval_load(int dtype, const void* address);
+void tn_eval_store(int dtype, void* address, tn_eval_t value);
 // Rounds an f32 to F16 or BF16; other dtypes pass.
-tn_lane_t tn_lane_round(int dtype, tn_lane_t value);
+tn_eval_t tn_eval_round(int dtype, tn_eval_t value);
 
 // out[0..count) of one elementwise instruction; |from| is the dtype of its first operand. |out| may be an operand.
 // UNIMPLEMENTED (false) if the operation has no meaning on the dtype.
-bool tn_kernel_eval(const tn_kernel_inst_t* inst, int from, int count, const tn_lane_t* a, const tn_lane_t* b,
-                    const tn_lane_t* c, tn_lane_t* out);
+bool tn_kernel_eval(const tn_kernel_inst_t* inst, int from, int count, const tn_eval_t* a, const tn_eval_t* b,
+                    const tn_eval_t* c, tn_eval_t* out);
 // combine(a, b) of a reduction, and its identity; |dtype| as accumulated (F32 for small floats).
-tn_lane_t tn_lane_combine(int kind, int dtype, tn_lane_t a, tn_lane_t b);
-tn_lane_t tn_lane_identity(int kind, int dtype);
+tn_eval_t tn_eval_combine(int kind, int dtype, tn_eval_t a, tn_eval_t b);
+tn_eval_t tn_eval_identity(int kind, int dtype);
 
 #endif  // TN_CODEGEN_KERNEL_EVAL_H_

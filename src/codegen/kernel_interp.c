@@ -16,9 +16,9 @@ typedef struct tn_run {
   int count;          // lanes in use
   bool failed;
   intptr_t base[TN_KERNEL_OPERANDS];
-  tn_lane_t value[TN_KERNEL_INSTRUCTIONS][BLOCK];
+  tn_eval_t value[TN_KERNEL_INSTRUCTIONS][BLOCK];
   // Accumulators by ACC instruction, numbered in order: lanes of a reduced row, or of a parallel vector.
-  tn_lane_t acc[TN_KERNEL_INSTRUCTIONS][LANES];
+  tn_eval_t acc[TN_KERNEL_INSTRUCTIONS][LANES];
 } tn_run_t;
 
 static int64_t stride_of(const tn_run_t* run, int operand, int loop) {
@@ -40,24 +40,24 @@ static int acc_dtype(const tn_kernel_inst_t* inst) {
 // One instruction at |count| lanes from element |first| of the vector loop; |lane| is the first accumulator lane.
 static void run_inst(tn_run_t* run, int i, int64_t first, int lane) {
   const tn_kernel_inst_t* inst = &run->p->inst[i];
-  tn_lane_t* out = run->value[i];
-  const tn_lane_t* a = run->value[inst->a];
+  tn_eval_t* out = run->value[i];
+  const tn_eval_t* a = run->value[inst->a];
   switch (inst->op) {
     case TN_KOP_LOAD: {
       const int64_t step = lane_stride(run, inst->index);
       const intptr_t at = run->base[inst->index] + first * step;
-      for (int j = 0; j < run->count; ++j) out[j] = tn_lane_load(inst->dtype, (const void*)(at + j * step));
+      for (int j = 0; j < run->count; ++j) out[j] = tn_eval_load(inst->dtype, (const void*)(at + j * step));
       break;
     }
     case TN_KOP_STORE: {
       const int64_t step = lane_stride(run, inst->index);
       const intptr_t at = run->base[inst->index] + first * step;
       const int dtype = run->p->operand[inst->index].dtype;
-      for (int j = 0; j < run->count; ++j) tn_lane_store(dtype, (void*)(at + j * step), a[j]);
+      for (int j = 0; j < run->count; ++j) tn_eval_store(dtype, (void*)(at + j * step), a[j]);
       break;
     }
     case TN_KOP_SCALAR: {
-      const tn_lane_t x = tn_lane_load(inst->dtype, &run->args->scalar[inst->index]);
+      const tn_eval_t x = tn_eval_load(inst->dtype, &run->args->scalar[inst->index]);
       for (int j = 0; j < run->count; ++j) out[j] = x;
       break;
     }
@@ -68,8 +68,8 @@ static void run_inst(tn_run_t* run, int i, int64_t first, int lane) {
     }
     case TN_KOP_ACC:
       for (int j = 0; j < run->count; ++j) {
-        tn_lane_t* acc = &run->acc[i][(lane + j) % LANES];
-        *acc = tn_lane_combine(inst->index, acc_dtype(inst), *acc, a[j]);
+        tn_eval_t* acc = &run->acc[i][(lane + j) % LANES];
+        *acc = tn_eval_combine(inst->index, acc_dtype(inst), *acc, a[j]);
       }
       break;
     default:
@@ -117,20 +117,20 @@ static void begin_accs(tn_run_t* run, int phase) {
   for (int i = 0; i < run->p->inst_count; ++i) {
     const tn_kernel_inst_t* inst = &run->p->inst[i];
     if (inst->phase != phase || inst->op != TN_KOP_ACC) continue;
-    for (int j = 0; j < LANES; ++j) run->acc[i][j] = tn_lane_identity(inst->index, acc_dtype(inst));
+    for (int j = 0; j < LANES; ++j) run->acc[i][j] = tn_eval_identity(inst->index, acc_dtype(inst));
   }
 }
 static void end_accs(tn_run_t* run, int phase) {
   for (int i = 0; i < run->p->inst_count; ++i) {
     const tn_kernel_inst_t* inst = &run->p->inst[i];
     if (inst->phase != phase || inst->op != TN_KOP_ACC) continue;
-    tn_lane_t* acc = run->acc[i];
+    tn_eval_t* acc = run->acc[i];
     if (run->is_reduced_vector) {
       for (int half = LANES / 2; half >= 1; half /= 2)
-        for (int j = 0; j < half; ++j) acc[j] = tn_lane_combine(inst->index, acc_dtype(inst), acc[j], acc[j + half]);
-      for (int j = 0; j < BLOCK; ++j) run->value[i][j] = tn_lane_round(inst->dtype, acc[0]);
+        for (int j = 0; j < half; ++j) acc[j] = tn_eval_combine(inst->index, acc_dtype(inst), acc[j], acc[j + half]);
+      for (int j = 0; j < BLOCK; ++j) run->value[i][j] = tn_eval_round(inst->dtype, acc[0]);
     } else {
-      for (int j = 0; j < BLOCK; ++j) run->value[i][j] = tn_lane_round(inst->dtype, acc[j]);
+      for (int j = 0; j < BLOCK; ++j) run->value[i][j] = tn_eval_round(inst->dtype, acc[j]);
     }
   }
 }

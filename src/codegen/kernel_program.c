@@ -169,7 +169,7 @@ static tn_status_t verify_inst(const tn_kernel_program_t* p, int i) {
       return TN_OK;
     default: {
       TN_TRY(verify_elementwise(p, i));
-      tn_lane_t zero = {0}, out;
+      tn_eval_t zero = {0}, out;
       if (!tn_kernel_eval(inst, p->inst[inst->a].dtype, 1, &zero, &zero, &zero, &out))
         return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: instruction %d: %s has no meaning on %s", i,
                         op_rows[inst->op].name, tn_dtype_name((tn_dtype_t)inst->dtype));

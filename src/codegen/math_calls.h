@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/math_recipes.h"
-#include "tn/graph.h"
+#include "tn/kernel_program.h"
 
 enum {
   TN_MATH_CALL_LGAMMA = TN_MATH_COUNT_OF_FUNCTIONS,

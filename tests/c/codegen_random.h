@@ -164,6 +164,19 @@ static void random_layout(random_case_t* c) {
     c->bytes[k] = (size_t)unit;
     c->index_start[k] = random_below(100) - 50;
   }
+  // An elementwise output may lie exactly on an input of equal layout.
+  for (int k = 0; k < p->operand_count && p->loop_count == p->parallel_count && one_in(3); ++k) {
+    for (int j = 0; j < p->operand_count && p->operand[k].kind == TN_OPERAND_OUTPUT; ++j) {
+      if (p->operand[j].kind != TN_OPERAND_INPUT || p->operand[j].dtype != p->operand[k].dtype ||
+          p->operand[j].vector != p->operand[k].vector)
+        continue;
+      memcpy(c->stride[j], c->stride[k], sizeof c->stride[j]);
+      c->bytes[j] = c->bytes[k];
+      c->in_place[k] = j;
+      k = p->operand_count;  // one is enough
+      break;
+    }
+  }
   for (int s = 0; s < p->scalar_count; ++s) c->scalar[s] = random_scalar((tn_dtype_t)p->scalar_dtype[s]);
 }
 

@@ -3,6 +3,8 @@
 #include "tests/c/codegen_random.h"
 
 #include "codegen/kernel_interp.h"
+#include "codegen/loader.h"
+#include "codegen/plugin.h"
 #include "tests/c/test.h"
 
 // Kernels of older builds on this machine are not what is tested here.
@@ -54,9 +56,9 @@ static void run_in_pieces(const random_case_t* c, const tn_kernel_args_t* args, 
 }
 
 // Runs all ways on equal data and compares every byte of every operand. Returns the number of differences.
-static int compare_case(const random_case_t* c, tn_kernel_fn_t kernel) {
-  enum { WAYS = 3 };
-  static const runner_t runners[WAYS] = {run_interpreted, run_whole, run_in_pieces};
+static int compare_case(const random_case_t* c, tn_kernel_fn_t kernel, tn_kernel_fn_t generic) {
+  enum { WAYS = 4 };
+  static const runner_t runners[WAYS] = {run_interpreted, run_whole, run_in_pieces, run_in_pieces};
   const tn_kernel_program_t* p = &c->program;
   uint8_t* data[WAYS][TN_KERNEL_OPERANDS];
   int64_t stride[TN_KERNEL_OPERANDS * TN_KERNEL_LOOPS];
@@ -70,9 +72,10 @@ static int compare_case(const random_case_t* c, tn_kernel_fn_t kernel) {
   for (int w = 0; w < WAYS; ++w) {
     void* ptr[TN_KERNEL_OPERANDS];
     for (int k = 0; k < p->operand_count; ++k)
-      ptr[k] = p->operand[k].kind == TN_OPERAND_INDEX ? (void*)(intptr_t)c->index_start[k] : (void*)data[w][k];
+      ptr[k] = p->operand[k].kind == TN_OPERAND_INDEX ? (void*)(intptr_t)c->index_start[k]
+               : c->in_place[k] >= 0 ? (void*)data[w][c->in_place[k]] : (void*)data[w][k];
     const tn_kernel_args_t args = {ptr, stride, c->dim, c->scalar};
-    runners[w](c, &args, kernel);
+    runners[w](c, &args, w < 3 ? kernel : generic);
   }
   for (int k = 0; k < p->operand_count; ++k) {
     const size_t size = tn_dtype_size((tn_dtype_t)p->operand[k].dtype);
@@ -105,6 +108,23 @@ static void report(const tn_kernel_program_t* program, uint64_t seed) {
   free(text);
 }
 
+// Code of the same program for another instruction set; loaded if |out_kernel|.
+static void try_other_isa(const tn_kernel_program_t* program, int isa, tn_kernel_fn_t* out_kernel) {
+  static tn_codegen_session_t* sessions[TN_CODEGEN_ISA_COUNT];
+  const tn_codegen_api_t* api;
+  char error[TN_CODEGEN_ERROR_SIZE] = "";
+  void *object = NULL, *function;
+  size_t size, code_size;
+  TN_EXPECT_OK(tn_codegen_plugin(&api));
+  if (!sessions[isa]) TN_EXPECT_EQ(0, api->session_create(isa, &sessions[isa], error));
+  TN_EXPECT_EQ(0, api->compile(sessions[isa], program, TN_CODEGEN_OBJECT, &object, &size, error));
+  if (object && out_kernel) {
+    TN_EXPECT_OK(tn_loader_load(object, size, &function, &code_size));
+    *out_kernel = (tn_kernel_fn_t)(uintptr_t)function;
+  }
+  free(object);
+}
+
 static void run_seed(uint64_t seed, int length) {
   random_case_t c;
   random_state = seed * 7919 + 13;
@@ -122,9 +142,12 @@ static void run_seed(uint64_t seed, int length) {
     report(&c.program, seed);
     return;
   }
+  tn_kernel_fn_t generic = kernel;
+  if (seed % 4 == 1) try_other_isa(&c.program, TN_CODEGEN_AVX512, NULL);
+  if (seed % 4 == 2) try_other_isa(&c.program, TN_CODEGEN_GENERIC, &generic);
   for (int i = 0; i < 6; ++i) {
     random_layout(&c);
-    const int differences = compare_case(&c, kernel);
+    const int differences = compare_case(&c, kernel, generic);
     TN_EXPECT_EQ(0, differences);
     if (differences) {
       report(&c.program, seed);

@@ -22,8 +22,7 @@ typedef struct tn_emit {
   LLVMBasicBlockRef entry;  // holds the allocas
   const tn_kernel_program_t* program;
   int isa;
-  int lanes;       // elements of a vector in the current body
-  int main_lanes;  // elements of a vector in loops
+  int lanes;  // elements of a vector
   LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, half, ptr, void_type;
 
   // Operand positions at the current point: a pointer, or an i64 for INDEX operands.
@@ -86,6 +85,9 @@ void tn_emit_loop_end(tn_emit_t* e, tn_emit_loop_t* loop, LLVMValueRef* next);
 // ---- emit_memory.c -----------------------------------------------------------------------------------------
 LLVMValueRef tn_emit_load(tn_emit_t* e, int operand);
 void tn_emit_store(tn_emit_t* e, int operand, LLVMValueRef value);
+LLVMValueRef tn_emit_load_memory(tn_emit_t* e, int operand);  // the same in memory form
+void tn_emit_store_memory(tn_emit_t* e, int operand, LLVMValueRef x);
+LLVMValueRef tn_emit_stage(tn_emit_t* e, int operand);  // stack buffer of one vector
 LLVMValueRef tn_emit_index(tn_emit_t* e, int operand);
 // Loads one element at |address| and converts it to its register form.
 LLVMValueRef tn_emit_load_element(tn_emit_t* e, int dtype, LLVMValueRef address);
@@ -110,7 +112,8 @@ LLVMValueRef tn_emit_math(tn_emit_t* e, int op, int dtype, LLVMValueRef a, LLVMV
 // combine(a, b) of a reduction, a the earlier; |dtype| as accumulated.
 LLVMValueRef tn_emit_combine(tn_emit_t* e, int kind, int dtype, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef tn_emit_identity(tn_emit_t* e, int kind, int dtype);
-int tn_emit_cost(const tn_kernel_program_t* program);  // vector instructions, roughly
+// Vector instructions of one instruction, roughly; 0 for loads, stores and accumulators.
+int tn_emit_inst_cost(const tn_kernel_program_t* program, int inst);
 
 // ---- emit_nest.c -------------------------------------------------------------------------------------------
 // Writes the function of |e->program| into |e->module|.

@@ -1,8 +1,8 @@
 // Loads and stores of operands along the vector loop.
 //
 // Full vectors of CONTIGUOUS operands are one load or store; STRIDED ones go element by element. A tail of
-// |remaining| lanes uses masked loads and stores where memory elements have 4 or 8 bytes; else it reads each lane at
-// min(lane, remaining - 1), which always exists, and writes through a stack buffer and a scalar loop.
+// |remaining| lanes uses masked loads and stores where memory elements have 4 or 8 bytes; else it goes through a stack
+// buffer (lanes of it behind the end hold old bytes: computed on, never stored).
 #include "codegen/llvm/emit.h"
 
 static LLVMValueRef byte_offset(tn_emit_t* e, LLVMValueRef base, LLVMValueRef bytes) {
@@ -83,71 +83,81 @@ static LLVMValueRef vector_address(tn_emit_t* e, int operand) {
   return byte_offset(e, base, LLVMBuildMul(e->b, e->index, lane_stride(e, operand), ""));
 }
 
-// Lane by lane; lanes behind the end read the last one that exists.
 static LLVMValueRef load_lanes(tn_emit_t* e, int operand, LLVMValueRef address) {
   const int dtype = e->program->operand[operand].dtype;
   LLVMTypeRef vector = tn_emit_vector(e, tn_emit_memory_type(e, dtype));
   LLVMValueRef result = LLVMGetPoison(vector), stride = lane_stride(e, operand);
-  LLVMValueRef last = e->remaining ? LLVMBuildSub(e->b, e->remaining, tn_emit_i64(e, 1), "") : NULL;
-  LLVMValueRef at = address;
   for (int i = 0; i < e->lanes; ++i) {
-    if (i > 0) {
-      LLVMValueRef step = stride;
-      if (last) {
-        LLVMValueRef exists = LLVMBuildICmp(e->b, LLVMIntSLE, tn_emit_i64(e, i), last, "");
-        step = LLVMBuildSelect(e->b, exists, stride, tn_emit_i64(e, 0), "");
-      }
-      at = byte_offset(e, at, step);
-    }
-    LLVMValueRef x = tn_emit_load_element(e, dtype, at);
+    if (i > 0) address = byte_offset(e, address, stride);
+    LLVMValueRef x = tn_emit_load_element(e, dtype, address);
     result = LLVMBuildInsertElement(e->b, result, x, LLVMConstInt(e->i32, (unsigned)i, 0), "");
   }
   return result;
 }
 
-LLVMValueRef tn_emit_load(tn_emit_t* e, int operand) {
-  const tn_kernel_operand_t* o = &e->program->operand[operand];
-  LLVMValueRef address = vector_address(e, operand), x;
-  const unsigned alignment = (unsigned)tn_emit_dtype_size(o->dtype);
-  if (o->vector == TN_OPERAND_SCALAR || e->is_uniform) {
-    x = tn_emit_splat(e, tn_emit_load_element(e, o->dtype, address));
-  } else if (o->vector == TN_OPERAND_STRIDED || (e->remaining && !has_masked_access(e, o->dtype))) {
-    x = load_lanes(e, operand, address);
-  } else {
-    LLVMTypeRef type = tn_emit_vector(e, tn_emit_memory_type(e, o->dtype));
-    if (e->remaining) {
-      x = masked_load(e, type, address, alignment);
-    } else {
-      x = LLVMBuildLoad2(e->b, type, address, "");
-      LLVMSetAlignment(x, alignment);
-    }
+LLVMValueRef tn_emit_stage(tn_emit_t* e, int operand) {
+  if (!e->stage[operand]) {
+    LLVMTypeRef element = tn_emit_memory_type(e, e->program->operand[operand].dtype);
+    e->stage[operand] = tn_emit_alloca(e, LLVMVectorType(element, (unsigned)e->lanes), 64);
   }
-  return tn_emit_widen(e, o->dtype, x);
+  return e->stage[operand];
 }
 
-// Writes the lanes of |x| that exist through a stack buffer.
-static void store_lanes_buffered(tn_emit_t* e, int operand, LLVMValueRef address, LLVMValueRef x) {
-  const int dtype = e->program->operand[operand].dtype;
-  LLVMTypeRef element = tn_emit_memory_type(e, dtype);
-  if (!e->stage[operand]) e->stage[operand] = tn_emit_alloca(e, LLVMVectorType(element, TN_KERNEL_LANES), 64);
-  LLVMSetAlignment(LLVMBuildStore(e->b, x, e->stage[operand]), 64);
-  LLVMValueRef stride = lane_stride(e, operand);
+// Copies |remaining| elements between the operand's memory and its stack buffer.
+static void copy_remaining(tn_emit_t* e, int operand, LLVMValueRef address, bool is_store) {
+  const tn_kernel_operand_t* o = &e->program->operand[operand];
+  const int64_t size = (int64_t)tn_emit_dtype_size(o->dtype);
+  LLVMValueRef stage = tn_emit_stage(e, operand);
+  if (o->vector == TN_OPERAND_CONTIGUOUS) {
+    LLVMValueRef bytes = LLVMBuildMul(e->b, e->remaining, tn_emit_i64(e, size), "");
+    LLVMBuildMemCpy(e->b, is_store ? address : stage, 1, is_store ? stage : address, 1, bytes);
+    return;
+  }
   tn_emit_loop_t loop;
   loop.carried_count = 1;
   loop.initial[0] = address;
   tn_emit_loop_begin(e, &loop, tn_emit_i64(e, 0), e->remaining, 1);
-  LLVMValueRef from = LLVMBuildInBoundsGEP2(e->b, element, e->stage[operand], &loop.index, 1, "");
-  LLVMValueRef y = tn_emit_load_element(e, dtype, from);
-  LLVMSetAlignment(LLVMBuildStore(e->b, y, loop.carried[0]), (unsigned)tn_emit_dtype_size(dtype));
-  LLVMValueRef next = byte_offset(e, loop.carried[0], stride);
+  LLVMTypeRef element = tn_emit_memory_type(e, o->dtype);
+  LLVMValueRef slot = LLVMBuildInBoundsGEP2(e->b, element, stage, &loop.index, 1, "");
+  LLVMValueRef x = tn_emit_load_element(e, o->dtype, is_store ? slot : loop.carried[0]);
+  LLVMSetAlignment(LLVMBuildStore(e->b, x, is_store ? loop.carried[0] : slot), (unsigned)size);
+  LLVMValueRef next = byte_offset(e, loop.carried[0], lane_stride(e, operand));
   tn_emit_loop_end(e, &loop, &next);
 }
 
+LLVMValueRef tn_emit_load_memory(tn_emit_t* e, int operand) {
+  const tn_kernel_operand_t* o = &e->program->operand[operand];
+  LLVMValueRef address = vector_address(e, operand);
+  LLVMTypeRef type = tn_emit_vector(e, tn_emit_memory_type(e, o->dtype));
+  unsigned alignment = (unsigned)tn_emit_dtype_size(o->dtype);
+  if (o->vector == TN_OPERAND_SCALAR || e->is_uniform)
+    return tn_emit_splat(e, tn_emit_load_element(e, o->dtype, address));
+  if (e->remaining) {
+    if (o->vector == TN_OPERAND_CONTIGUOUS && has_masked_access(e, o->dtype))
+      return masked_load(e, type, address, alignment);
+    copy_remaining(e, operand, address, false);
+    address = tn_emit_stage(e, operand);
+    alignment = 64;
+  } else if (o->vector == TN_OPERAND_STRIDED) {
+    return load_lanes(e, operand, address);
+  }
+  LLVMValueRef x = LLVMBuildLoad2(e->b, type, address, "");
+  LLVMSetAlignment(x, alignment);
+  return x;
+}
+
+LLVMValueRef tn_emit_load(tn_emit_t* e, int operand) {
+  return tn_emit_widen(e, e->program->operand[operand].dtype, tn_emit_load_memory(e, operand));
+}
+
 void tn_emit_store(tn_emit_t* e, int operand, LLVMValueRef value) {
+  tn_emit_store_memory(e, operand, tn_emit_narrow(e, e->program->operand[operand].dtype, value));
+}
+
+void tn_emit_store_memory(tn_emit_t* e, int operand, LLVMValueRef x) {
   const tn_kernel_operand_t* o = &e->program->operand[operand];
   LLVMValueRef address = vector_address(e, operand);
   const unsigned alignment = (unsigned)tn_emit_dtype_size(o->dtype);
-  LLVMValueRef x = tn_emit_narrow(e, o->dtype, value);
   if (o->vector == TN_OPERAND_SCALAR || e->is_uniform) {
     // Every lane writes the same place; the last existing one stays.
     LLVMValueRef lane = LLVMConstInt(e->i32, 0, 0);
@@ -159,7 +169,8 @@ void tn_emit_store(tn_emit_t* e, int operand, LLVMValueRef value) {
   } else if (e->remaining && o->vector == TN_OPERAND_CONTIGUOUS && has_masked_access(e, o->dtype)) {
     masked_store(e, x, address, alignment);
   } else if (e->remaining) {
-    store_lanes_buffered(e, operand, address, x);
+    LLVMSetAlignment(LLVMBuildStore(e->b, x, tn_emit_stage(e, operand)), 64);
+    copy_remaining(e, operand, address, true);
   } else if (o->vector == TN_OPERAND_CONTIGUOUS) {
     LLVMSetAlignment(LLVMBuildStore(e->b, x, address), alignment);
   } else {

@@ -99,7 +99,7 @@ static void forget_scalar_loads(tn_emit_t* e) { memset(e->splat, 0, sizeof e->sp
 
 static void enter_tail(tn_emit_t* e, LLVMValueRef remaining) {
   e->remaining = remaining;
-  LLVMTypeRef lane = e->lanes >= 8 ? e->i32 : e->i64;
+  LLVMTypeRef lane = e->lanes >= 8 ? e->i32 : e->i64;  // i64 compares would be twice as many
   LLVMValueRef count = lane == e->i64 ? remaining : LLVMBuildTrunc(e->b, remaining, e->i32, "");
   e->mask = LLVMBuildICmp(e->b, LLVMIntSLT, tn_emit_iota(e, lane), tn_emit_splat(e, count), "");
 }
@@ -111,7 +111,15 @@ typedef struct tn_accs {
   int inst[TN_KERNEL_INSTRUCTIONS];  // ACC instructions of the phase
   int dtype[TN_KERNEL_INSTRUCTIONS]; // as accumulated
   LLVMValueRef slots[TN_KERNEL_INSTRUCTIONS];  // 64 lanes in memory, reduced vector loops only
+  bool in_registers;          // one short reduction without outer reduced loops: |part| instead of memory
+  LLVMValueRef part[LANES];
 } tn_accs_t;
+
+// A reduced row whose accumulators are worth registers; for longer bodies the latency of memory hides behind the body.
+static bool is_short(const tn_nest_t* nest, int phase, const tn_accs_t* accs) {
+  enum { SHORT_COST = 6 };
+  return accs->count == 1 && nest->phase_cost[phase] <= SHORT_COST;
+}
 
 static void find_accs(tn_nest_t* nest, int phase, tn_accs_t* accs) {
   const tn_kernel_program_t* p = nest->e->program;
@@ -121,21 +129,31 @@ static void find_accs(tn_nest_t* nest, int phase, tn_accs_t* accs) {
     accs->inst[accs->count] = i;
     accs->dtype[accs->count++] = tn_emit_is_small_float(p->inst[i].dtype) ? TN_F32 : p->inst[i].dtype;
   }
+  // Masks make poor loop values, so those of BOOL stay in memory.
+  accs->in_registers = is_short(nest, phase, accs) && nest->reduced_count == 0 && accs->dtype[0] != TN_BOOL;
 }
 
 static LLVMValueRef acc_slot(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane) {
   return LLVMBuildInBoundsGEP2(e->b, tn_emit_memory_type(e, accs->dtype[which]), accs->slots[which], &lane, 1, "");
 }
-static LLVMValueRef load_acc(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane) {
+static LLVMValueRef load_acc_memory(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane) {
   LLVMTypeRef type = tn_emit_vector(e, tn_emit_memory_type(e, accs->dtype[which]));
   LLVMValueRef x = LLVMBuildLoad2(e->b, type, acc_slot(e, accs, which, lane), "");
   LLVMSetAlignment(x, (unsigned)(tn_emit_dtype_size(accs->dtype[which]) * (size_t)e->lanes));
+  return x;
+}
+static void store_acc_memory(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane, LLVMValueRef x) {
+  LLVMValueRef store = LLVMBuildStore(e->b, x, acc_slot(e, accs, which, lane));
+  LLVMSetAlignment(store, (unsigned)(tn_emit_dtype_size(accs->dtype[which]) * (size_t)e->lanes));
+  // Else load, select, store become one masked store, which takes tens of cycles and cannot be forwarded.
+  LLVMSetVolatile(store, 1);
+}
+static LLVMValueRef load_acc(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane) {
+  LLVMValueRef x = load_acc_memory(e, accs, which, lane);
   return accs->dtype[which] == TN_BOOL ? tn_emit_widen(e, TN_BOOL, x) : x;
 }
 static void store_acc(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane, LLVMValueRef x) {
-  if (accs->dtype[which] == TN_BOOL) x = tn_emit_narrow(e, TN_BOOL, x);
-  LLVMSetAlignment(LLVMBuildStore(e->b, x, acc_slot(e, accs, which, lane)),
-                   (unsigned)(tn_emit_dtype_size(accs->dtype[which]) * (size_t)e->lanes));
+  store_acc_memory(e, accs, which, lane, accs->dtype[which] == TN_BOOL ? tn_emit_narrow(e, TN_BOOL, x) : x);
 }
 
 // Combines 64 lanes by halving; the result in every lane, rounded to the dtype of the instruction.
@@ -144,7 +162,8 @@ static LLVMValueRef combine_lanes(tn_emit_t* e, const tn_accs_t* accs, int which
   const int dtype = accs->dtype[which];
   int count = LANES / e->lanes;
   LLVMValueRef part[LANES];
-  for (int i = 0; i < count; ++i) part[i] = load_acc(e, accs, which, tn_emit_i64(e, (int64_t)i * e->lanes));
+  for (int i = 0; i < count; ++i)
+    part[i] = accs->in_registers ? accs->part[i] : load_acc(e, accs, which, tn_emit_i64(e, (int64_t)i * e->lanes));
   for (; count > 1; count /= 2) {
     for (int i = 0; i < count / 2; ++i)
       part[i] = tn_emit_combine(e, inst->index, dtype, part[i], part[i + count / 2]);
@@ -244,6 +263,196 @@ static void emit_parallel_point(tn_nest_t* nest) {
   }
 }
 
+// ---- the vector loop ---------------------------------------------------------------------------------------
+// What one turn of a vector loop does.
+typedef struct tn_span {
+  int phase;               // LOOP phase of a reduced row; -1: all phases of parallel points
+  const tn_accs_t* list;   // accumulators in memory of a reduced row
+  uint32_t loads, stores;  // operands with a place per lane
+  bool is_single;          // one body for whole vectors and the tail
+} tn_span_t;
+
+// One vector of a reduced row; its accumulators are in memory at lane |lane| mod 64.
+static void emit_memory_step(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef lane) {
+  tn_emit_t* e = nest->e;
+  LLVMValueRef accs[TN_KERNEL_INSTRUCTIONS];
+  lane = LLVMBuildAnd(e->b, lane, tn_emit_i64(e, LANES - 1), "");
+  for (int i = 0; i < span->list->count; ++i) accs[span->list->inst[i]] = load_acc(e, span->list, i, lane);
+  emit_body(nest, span->phase, accs);
+  for (int i = 0; i < span->list->count; ++i) store_acc(e, span->list, i, lane, accs[span->list->inst[i]]);
+}
+
+static void emit_turn(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef lane) {
+  if (span->phase < 0) {
+    emit_parallel_point(nest);
+  } else {
+    emit_memory_step(nest, span, lane);
+  }
+}
+
+static tn_span_t make_span(tn_nest_t* nest, int phase, const tn_accs_t* list) {
+  enum { TWO_COPIES_COST = 6 };  // shorter bodies are cheaper to write twice than to stage
+  const tn_kernel_program_t* p = nest->e->program;
+  tn_span_t span = {.phase = phase, .list = list};
+  int cost = 0;
+  bool has_scalar_store = false;
+  for (int i = 0; i < p->inst_count; ++i) {
+    const tn_kernel_inst_t* inst = &p->inst[i];
+    if (phase >= 0 && inst->phase != phase) continue;
+    cost += tn_emit_inst_cost(p, i);
+    if (inst->op != TN_KOP_LOAD && inst->op != TN_KOP_STORE) continue;
+    const bool is_scalar = p->operand[inst->index].vector == TN_OPERAND_SCALAR;
+    if (inst->op == TN_KOP_STORE && is_scalar) has_scalar_store = true;
+    if (is_scalar) continue;
+    *(inst->op == TN_KOP_LOAD ? &span.loads : &span.stores) |= 1u << inst->index;
+  }
+  span.is_single = cost > TWO_COPIES_COST && !has_scalar_store && (phase >= 0 || nest->reduced_count == 0);
+  return span;
+}
+
+// Elements [start, count) of the vector loop: whole vectors, then the tail by a second copy of the body.
+static void emit_two_copies(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef start, LLVMValueRef count) {
+  tn_emit_t* e = nest->e;
+  LLVMValueRef whole = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -(int64_t)e->lanes), "");
+  tn_emit_loop_t loop;
+  loop.carried_count = 0;
+  tn_emit_loop_begin(e, &loop, start, whole, e->lanes);
+  e->index = loop.index;
+  emit_turn(nest, span, loop.index);
+  tn_emit_loop_end(e, &loop, NULL);
+
+  LLVMBasicBlockRef tail = tn_emit_block(e), done = tn_emit_block(e);
+  LLVMValueRef remaining = LLVMBuildNSWSub(e->b, count, whole, "");
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, remaining, tn_emit_i64(e, 0), ""), tail, done);
+  tn_emit_enter(e, tail);
+  enter_tail(e, remaining);
+  e->index = whole;
+  emit_turn(nest, span, whole);
+  leave_tail(e);
+  LLVMBuildBr(e->b, done);
+  tn_emit_enter(e, done);
+}
+
+// Positions and strides that a tail replaces by those of the stack buffers.
+typedef struct tn_places {
+  LLVMValueRef base[TN_KERNEL_OPERANDS], stride[TN_KERNEL_OPERANDS];
+} tn_places_t;
+
+// What differs between the two passes over the body: a phi of the first and the second value.
+static LLVMValueRef two_way(tn_emit_t* e, LLVMValueRef first, LLVMBasicBlockRef from) {
+  LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(first), "");
+  LLVMAddIncoming(phi, &first, &from, 1);
+  return phi;
+}
+
+// The same with one body: the tail's elements are copied to stack buffers, the loop runs once more over them, and
+// results are copied back. Halves the work of the code generator on long bodies.
+static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef start, LLVMValueRef count) {
+  tn_emit_t* e = nest->e;
+  const tn_kernel_program_t* p = e->program;
+  const int v = p->vector_loop;
+  LLVMBasicBlockRef pass = tn_emit_block(e), body = tn_emit_block(e), end = tn_emit_block(e), test = tn_emit_block(e);
+  LLVMBasicBlockRef tail = tn_emit_block(e), out = tn_emit_block(e), done = tn_emit_block(e);
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
+  LLVMValueRef whole = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -(int64_t)e->lanes), "");
+  LLVMValueRef remaining = LLVMBuildNSWSub(e->b, count, whole, "");
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, start, whole, ""), pass, test);
+
+  // pass: what this pass works on
+  tn_places_t real, used = {0};
+  tn_emit_enter(e, pass);
+  LLVMValueRef is_tail = two_way(e, LLVMConstInt(e->i1, 0, 0), before);
+  LLVMValueRef first = two_way(e, start, before), limit = two_way(e, whole, before);
+  LLVMValueRef lane_offset = two_way(e, tn_emit_i64(e, 0), before);
+  for (int k = 0; k < p->operand_count; ++k) {
+    const tn_kernel_operand_t* o = &p->operand[k];
+    real.base[k] = e->base[k];
+    real.stride[k] = e->stride[k][v];
+    const bool is_index = o->kind == TN_OPERAND_INDEX && o->vector != TN_OPERAND_SCALAR;
+    if (is_index || (span->loads | span->stores) >> k & 1) used.base[k] = two_way(e, e->base[k], before);
+    if (!is_index && used.base[k] && o->vector == TN_OPERAND_STRIDED) used.stride[k] = two_way(e, e->stride[k][v], before);
+    if (used.base[k]) e->base[k] = used.base[k];
+    if (used.stride[k]) e->stride[k][v] = used.stride[k];
+  }
+  LLVMBuildBr(e->b, body);
+
+  // body: whole vectors of this pass, at least one
+  tn_emit_enter(e, body);
+  e->index = two_way(e, first, pass);
+  LLVMValueRef index = e->index;
+  emit_turn(nest, span, LLVMBuildAdd(e->b, index, lane_offset, ""));
+  LLVMValueRef next = LLVMBuildNSWAdd(e->b, index, tn_emit_i64(e, e->lanes), "");
+  LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->b);
+  LLVMAddIncoming(index, &next, &latch, 1);
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, next, limit, ""), body, end);
+  tn_emit_enter(e, end);
+  LLVMBuildCondBr(e->b, is_tail, out, test);
+  tn_emit_enter(e, test);
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, remaining, tn_emit_i64(e, 0), ""), tail, done);
+  memcpy(e->base, real.base, sizeof e->base);
+  for (int k = 0; k < p->operand_count; ++k) e->stride[k][v] = real.stride[k];
+
+  // tail: copy in, keep the accumulators of the lanes that do not exist
+  tn_emit_enter(e, tail);
+  enter_tail(e, remaining);
+  e->index = whole;
+  LLVMValueRef saved[TN_KERNEL_INSTRUCTIONS], lane = LLVMBuildAnd(e->b, whole, tn_emit_i64(e, LANES - 1), "");
+  for (int i = 0; span->list && i < span->list->count; ++i) {
+    LLVMValueRef x = load_acc_memory(e, span->list, i, lane);
+    saved[i] = tn_emit_alloca(e, LLVMTypeOf(x), 64);
+    LLVMSetAlignment(LLVMBuildStore(e->b, x, saved[i]), 64);
+  }
+  for (int k = 0; k < p->operand_count; ++k) {
+    if (!(span->loads >> k & 1)) continue;
+    LLVMSetAlignment(LLVMBuildStore(e->b, tn_emit_load_memory(e, k), tn_emit_stage(e, k)), 64);
+  }
+  LLVMBasicBlockRef tail_end = LLVMGetInsertBlock(e->b);
+  LLVMValueRef yes = LLVMConstInt(e->i1, 1, 0), zero = tn_emit_i64(e, 0), one_vector = tn_emit_i64(e, e->lanes);
+  LLVMAddIncoming(is_tail, &yes, &tail_end, 1);
+  LLVMAddIncoming(first, &zero, &tail_end, 1);
+  LLVMAddIncoming(limit, &one_vector, &tail_end, 1);
+  LLVMAddIncoming(lane_offset, &whole, &tail_end, 1);
+  for (int k = 0; k < p->operand_count; ++k) {
+    if (!used.base[k]) continue;
+    const tn_kernel_operand_t* o = &p->operand[k];
+    LLVMValueRef base = o->kind == TN_OPERAND_INDEX ? tn_emit_advance(e, k, e->base[k], whole, e->stride[k][v])
+                                                    : tn_emit_stage(e, k);
+    LLVMValueRef stride = tn_emit_i64(e, (int64_t)tn_emit_dtype_size(o->dtype));
+    LLVMAddIncoming(used.base[k], &base, &tail_end, 1);
+    if (used.stride[k]) LLVMAddIncoming(used.stride[k], &stride, &tail_end, 1);
+  }
+  LLVMBuildBr(e->b, pass);
+
+  // out: copy back
+  tn_emit_enter(e, out);
+  enter_tail(e, remaining);
+  lane = LLVMBuildAnd(e->b, whole, tn_emit_i64(e, LANES - 1), "");
+  for (int i = 0; span->list && i < span->list->count; ++i) {
+    LLVMValueRef now = load_acc_memory(e, span->list, i, lane);
+    LLVMValueRef old = LLVMBuildLoad2(e->b, LLVMTypeOf(now), saved[i], "");
+    LLVMSetAlignment(old, 64);
+    store_acc_memory(e, span->list, i, lane, LLVMBuildSelect(e->b, e->mask, now, old, ""));
+  }
+  for (int k = 0; k < p->operand_count; ++k) {
+    if (!(span->stores >> k & 1)) continue;
+    LLVMTypeRef type = tn_emit_vector(e, tn_emit_memory_type(e, p->operand[k].dtype));
+    LLVMValueRef x = LLVMBuildLoad2(e->b, type, tn_emit_stage(e, k), "");
+    LLVMSetAlignment(x, 64);
+    tn_emit_store_memory(e, k, x);
+  }
+  leave_tail(e);
+  LLVMBuildBr(e->b, done);
+  tn_emit_enter(e, done);
+}
+
+static void emit_span(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef start, LLVMValueRef count) {
+  if (span->is_single) {
+    emit_one_copy(nest, span, start, count);
+  } else {
+    emit_two_copies(nest, span, start, count);
+  }
+}
+
 static void emit_parallel_row(tn_nest_t* nest) {
   tn_emit_t* e = nest->e;
   const tn_kernel_program_t* p = e->program;
@@ -257,82 +466,76 @@ static void emit_parallel_row(tn_nest_t* nest) {
     e->base[k] = tn_emit_advance(e, k, e->base[k], nest->vector_begin, stride);
   }
   LLVMValueRef count = LLVMBuildNSWSub(e->b, nest->vector_end, nest->vector_begin, "");
-  LLVMValueRef whole = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -(int64_t)e->lanes), "");
+  const tn_span_t span = make_span(nest, -1, NULL);
   if (nest->reduced_count == 0) hoist_scalar_loads(nest, 0);
-  tn_emit_loop_t loop;
-  loop.carried_count = 0;
-  tn_emit_loop_begin(e, &loop, tn_emit_i64(e, 0), whole, e->lanes);
-  e->index = loop.index;
-  emit_parallel_point(nest);
-  tn_emit_loop_end(e, &loop, NULL);
-
-  LLVMBasicBlockRef tail = tn_emit_block(e), done = tn_emit_block(e);
-  LLVMValueRef remaining = LLVMBuildNSWSub(e->b, count, whole, "");
-  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, remaining, tn_emit_i64(e, 0), ""), tail, done);
-  tn_emit_enter(e, tail);
-  enter_tail(e, remaining);
-  e->index = whole;
-  emit_parallel_point(nest);
-  leave_tail(e);
+  emit_span(nest, &span, tn_emit_i64(e, 0), count);
   forget_scalar_loads(e);
-  LLVMBuildBr(e->b, done);
-  tn_emit_enter(e, done);
 }
 
-// One vector of a reduced row whose accumulators are in memory at lane |index| mod 64.
-static void emit_memory_step(tn_nest_t* nest, int phase, const tn_accs_t* list, LLVMValueRef index) {
-  tn_emit_t* e = nest->e;
-  LLVMValueRef accs[TN_KERNEL_INSTRUCTIONS];
-  LLVMValueRef lane = LLVMBuildAnd(e->b, index, tn_emit_i64(e, LANES - 1), "");
-  for (int i = 0; i < list->count; ++i) accs[list->inst[i]] = load_acc(e, list, i, lane);
-  e->index = index;
-  emit_body(nest, phase, accs);
-  for (int i = 0; i < list->count; ++i) store_acc(e, list, i, lane, accs[list->inst[i]]);
-}
+static LLVMValueRef first_lane(tn_emit_t* e, int part) { return tn_emit_i64(e, (int64_t)part * e->lanes); }
 
-// The vector loop of a reduced row. Short bodies take 64 elements a turn with accumulators in registers.
-static void emit_reduced_row(tn_nest_t* nest, int phase, const tn_accs_t* list) {
-  enum { SHORT_COST = 10 };  // above, the latency of memory accumulators hides behind the body
+// The blocks of 64 elements of a reduced row with a short body: accumulators in registers, all 64 lanes a turn.
+static LLVMValueRef emit_blocks(tn_nest_t* nest, int phase, tn_accs_t* list, LLVMValueRef count) {
   tn_emit_t* e = nest->e;
-  LLVMValueRef count = e->dim[e->program->vector_loop], start = tn_emit_i64(e, 0);
-  LLVMValueRef whole = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -(int64_t)e->lanes), "");
   const int parts = LANES / e->lanes;
   tn_emit_loop_t loop;
-  hoist_scalar_loads(nest, phase);
-  if (list->count == 1 && nest->phase_cost[phase] <= SHORT_COST) {
-    LLVMValueRef blocks = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -LANES), "");
-    for (int j = 0; j < parts; ++j) loop.initial[j] = load_acc(e, list, 0, tn_emit_i64(e, (int64_t)j * e->lanes));
-    loop.carried_count = parts;
-    tn_emit_loop_begin(e, &loop, start, blocks, LANES);
-    LLVMValueRef next[LANES], accs[TN_KERNEL_INSTRUCTIONS];
-    for (int j = 0; j < parts; ++j) {
-      e->index = j == 0 ? loop.index : LLVMBuildNSWAdd(e->b, loop.index, tn_emit_i64(e, (int64_t)j * e->lanes), "");
-      accs[list->inst[0]] = loop.carried[j];
-      emit_body(nest, phase, accs);
-      next[j] = accs[list->inst[0]];
-    }
-    tn_emit_loop_end(e, &loop, next);
-    for (int j = 0; j < parts; ++j) store_acc(e, list, 0, tn_emit_i64(e, (int64_t)j * e->lanes), loop.carried[j]);
-    start = blocks;
+  LLVMValueRef blocks = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -LANES), "");
+  LLVMValueRef identity = tn_emit_identity(e, e->program->inst[list->inst[0]].index, list->dtype[0]);
+  for (int j = 0; j < parts; ++j) loop.initial[j] = list->in_registers ? identity : load_acc(e, list, 0, first_lane(e, j));
+  loop.carried_count = parts;
+  tn_emit_loop_begin(e, &loop, tn_emit_i64(e, 0), blocks, LANES);
+  LLVMValueRef next[LANES], accs[TN_KERNEL_INSTRUCTIONS];
+  for (int j = 0; j < parts; ++j) {
+    e->index = j == 0 ? loop.index : LLVMBuildNSWAdd(e->b, loop.index, first_lane(e, j), "");
+    accs[list->inst[0]] = loop.carried[j];
+    emit_body(nest, phase, accs);
+    next[j] = accs[list->inst[0]];
   }
-  loop.carried_count = 0;
-  tn_emit_loop_begin(e, &loop, start, whole, e->lanes);
-  emit_memory_step(nest, phase, list, loop.index);
-  tn_emit_loop_end(e, &loop, NULL);
-
-  LLVMBasicBlockRef tail = tn_emit_block(e), done = tn_emit_block(e);
-  LLVMValueRef remaining = LLVMBuildNSWSub(e->b, count, whole, "");
-  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, remaining, tn_emit_i64(e, 0), ""), tail, done);
-  tn_emit_enter(e, tail);
-  enter_tail(e, remaining);
-  emit_memory_step(nest, phase, list, whole);
-  leave_tail(e);
-  LLVMBuildBr(e->b, done);
-  tn_emit_enter(e, done);
-  forget_scalar_loads(e);
+  tn_emit_loop_end(e, &loop, next);
+  for (int j = 0; j < parts; ++j) list->part[j] = loop.carried[j];
+  return blocks;
 }
 
-static void emit_reduced_outer(tn_nest_t* nest, int phase, int depth, const tn_accs_t* list) {
+// The vector loop of a reduced row.
+static void emit_reduced_row(tn_nest_t* nest, int phase, tn_accs_t* list) {
+  tn_emit_t* e = nest->e;
+  LLVMValueRef count = e->dim[e->program->vector_loop], start = tn_emit_i64(e, 0);
+  const int parts = LANES / e->lanes;
+  const tn_span_t span = make_span(nest, phase, list);
+  hoist_scalar_loads(nest, phase);
+  if (!is_short(nest, phase, list)) {
+    emit_span(nest, &span, start, count);
+    forget_scalar_loads(e);
+    return;
+  }
+  start = emit_blocks(nest, phase, list, count);
+  // What is left of the row goes through memory, because its lanes are counted at run time.
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), rest = tn_emit_block(e), join = tn_emit_block(e);
+  if (list->in_registers) {
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, start, count, ""), rest, join);
+    tn_emit_enter(e, rest);
+  }
+  for (int j = 0; j < parts; ++j) store_acc(e, list, 0, first_lane(e, j), list->part[j]);
+  emit_span(nest, &span, start, count);
+  forget_scalar_loads(e);
+  if (!list->in_registers) {
+    LLVMDeleteBasicBlock(rest);
+    LLVMDeleteBasicBlock(join);
+    return;
+  }
+  LLVMValueRef after[LANES];
+  for (int j = 0; j < parts; ++j) after[j] = load_acc(e, list, 0, first_lane(e, j));
+  LLVMBasicBlockRef rest_end = LLVMGetInsertBlock(e->b);
+  LLVMBuildBr(e->b, join);
+  tn_emit_enter(e, join);
+  for (int j = 0; j < parts; ++j) {
+    LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(after[j]), "");
+    LLVMAddIncoming(phi, (LLVMValueRef[]){list->part[j], after[j]}, (LLVMBasicBlockRef[]){before, rest_end}, 2);
+    list->part[j] = phi;
+  }
+}
+
+static void emit_reduced_outer(tn_nest_t* nest, int phase, int depth, tn_accs_t* list) {
   tn_emit_t* e = nest->e;
   if (depth == nest->reduced_count) {
     emit_reduced_row(nest, phase, list);
@@ -362,7 +565,7 @@ static void emit_reduced_point(tn_nest_t* nest) {
       LLVMTypeRef type = LLVMVectorType(tn_emit_memory_type(e, list.dtype[i]), LANES);
       list.slots[i] = tn_emit_alloca(e, type, 64);
       LLVMValueRef identity = tn_emit_identity(e, p->inst[list.inst[i]].index, list.dtype[i]);
-      for (int j = 0; j < LANES; j += e->lanes) store_acc(e, &list, i, tn_emit_i64(e, j), identity);
+      for (int j = 0; !list.in_registers && j < LANES; j += e->lanes) store_acc(e, &list, i, tn_emit_i64(e, j), identity);
     }
     emit_reduced_outer(nest, phase, 0, &list);
     for (int i = 0; i < list.count; ++i) e->value[list.inst[i]] = combine_lanes(e, &list, i);
@@ -464,7 +667,7 @@ void tn_emit_program(tn_emit_t* e) {
     const tn_kernel_inst_t* inst = &p->inst[i];
     if (inst->op == TN_KOP_LOAD || inst->op == TN_KOP_STORE || inst->op == TN_KOP_INDEX)
       nest.phase_operands[inst->phase] |= 1u << inst->index;
-    nest.phase_cost[inst->phase] += inst->op == TN_KOP_ACC ? 2 : 1;
+    nest.phase_cost[inst->phase] += tn_emit_inst_cost(p, i);
   }
   LLVMTypeRef params[] = {e->ptr, e->i64, e->i64, e->i64, e->i64};
   LLVMTypeRef type = LLVMFunctionType(e->void_type, params, 5, 0);

@@ -244,16 +244,14 @@ LLVMValueRef tn_emit_identity(tn_emit_t* e, int kind, int dtype) {
   }
 }
 
-int tn_emit_cost(const tn_kernel_program_t* program) {
-  int cost = 0;
-  for (int i = 0; i < program->inst_count; ++i) {
-    const int op = program->inst[i].op;
-    const bool is_small = tn_emit_is_small_float(program->inst[i].dtype);
-    int own = 1 + (is_small ? 4 : 0);
-    if ((op >= TN_OP_RSQRT && op <= TN_OP_DIGAMMA) || op == TN_OP_POW || op == TN_OP_ATAN2) own = 24;
-    if (op == TN_KOP_LOAD && program->operand[program->inst[i].index].vector == TN_OPERAND_STRIDED) own = 32;
-    if ((op == TN_OP_DIV || op == TN_OP_REM) && !tn_emit_is_float(program->inst[i].dtype)) own = 64;
-    cost += own;
-  }
+int tn_emit_inst_cost(const tn_kernel_program_t* program, int i) {
+  const tn_kernel_inst_t* inst = &program->inst[i];
+  const bool is_float = tn_emit_is_float(inst->dtype);
+  if (inst->op >= TN_KOP_LOAD) return 0;
+  int cost = tn_emit_is_small_float(inst->dtype) ? 6 : 1;
+  if ((inst->op >= TN_OP_RSQRT && inst->op <= TN_OP_DIGAMMA) || inst->op == TN_OP_ATAN2) cost += 20;
+  if (inst->op == TN_OP_POW) cost += 60;
+  if ((inst->op == TN_OP_DIV || inst->op == TN_OP_REM) && !is_float) cost += 30;
+  if (inst->op == TN_OP_CONVERT || inst->op == TN_OP_MAX || inst->op == TN_OP_MIN || inst->op == TN_OP_CLAMP) cost += 4;
   return cost;
 }

@@ -1,5 +1,6 @@
 // The plugin's API: target machines, and one module per program.
 #include <llvm-c/Analysis.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <pthread.h>
@@ -10,7 +11,7 @@
 #include "codegen/llvm/emit.h"
 
 // Raise when the emitted code of any program changes: cached objects of older revisions become invisible.
-#define TN_EMIT_REVISION "1"
+#define TN_EMIT_REVISION "2"
 
 enum { CONTEXT_PROGRAMS = 64 };  // constants stay in a context until it dies, so it is renewed
 
@@ -36,6 +37,10 @@ static void init_llvm(void) {
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86AsmPrinter();
+  // Loop strength reduction costs a tenth of the time and does nothing for loops that count in elements. The option
+  // is global to this copy of LLVM, which nobody else can see; a name that a version lacks is ignored.
+  static const char* const options[] = {"tn", "-disable-lsr"};
+  LLVMParseCommandLineOptions(2, options, "");
 }
 
 static const char* emitter(void) {
@@ -93,20 +98,24 @@ static void add_attribute(tn_emit_t* e, const char* name, const char* value) {
                                                     (unsigned)strlen(value)));
 }
 
-// Two native vectors a value in short bodies; one in long ones, where registers are scarce and the next turn of the
-// loop gives the processor enough independent work.
+// One native vector a value: the next turn of the loop gives the processor enough independent work, and twice the
+// width would be twice the work of instruction selection. Column reductions take four, because their accumulators
+// would else wait for each other.
 static int choose_lanes(const tn_kernel_program_t* program, int isa) {
-  enum { LONG_COST = 40 };
+  enum { SHORT_COST = 8, MOST_LANES = 32 };
   size_t widest = 1;
+  int cost = 0;
   for (int i = 0; i < program->inst_count; ++i) {
     const int dtype = program->inst[i].dtype;
-    size_t size = tn_emit_is_small_float(dtype) ? 4 : tn_emit_dtype_size(dtype);
+    const size_t size = tn_emit_is_small_float(dtype) ? 4 : tn_emit_dtype_size(dtype);
     if (size > widest) widest = size;
+    cost += tn_emit_inst_cost(program, i);
   }
-  const int native = isa == TN_CODEGEN_AVX512 ? 64 : 32;
-  int lanes = native / (int)(widest < 4 ? 4 : widest);
-  if (isa != TN_CODEGEN_AVX512 && tn_emit_cost(program) <= LONG_COST) lanes *= 2;
-  return lanes;
+  const int native = isa == TN_CODEGEN_AVX512 ? 64 : isa == TN_CODEGEN_AVX2 ? 32 : 16;
+  int lanes = native / (int)widest;
+  const bool is_column = program->parallel_count < program->loop_count && program->vector_loop < program->parallel_count;
+  if (is_column && cost <= SHORT_COST) lanes *= 4;
+  return lanes < MOST_LANES ? lanes : MOST_LANES;
 }
 
 static void set_types(tn_emit_t* e) {
