@@ -1,10 +1,11 @@
-// Scalar and array forms of the recipes. The array loops exist twice, with and without fused multiply-add
-// instructions; both round alike, the second calls libm's exact fmaf.
+// Scalar and array forms of the recipes. Scalar code exists twice, with and without fused multiply-add instructions;
+// both round alike, the second calls libm's exact fmaf.
 #define _GNU_SOURCE
 #include "base/math_scalar.h"
 
 #include <math.h>
 
+#include "base/math_map.h"
 #include "base/math_scalar_ops.h"
 
 #if defined(__x86_64__) && !defined(__FMA__)
@@ -35,34 +36,22 @@
 #endif
 TN_MATH_FUNCTIONS(DEFINE)
 
-#define LOOP(kind, name, arguments) \
-  for (int64_t i = 0; i < count; ++i) out[i] = kind##_##name(LOADS_##arguments)
 
 static void map_plain(tn_math_fn_t fn, const float* x, const float* y, float* out, int64_t count) {
   switch (fn) {
 #define CASE(name, NAME, arguments) \
-  case TN_MATH_##NAME: LOOP(plain, name, arguments); break;
+  case TN_MATH_##NAME:                                                                    \
+    for (int64_t i = 0; i < count; ++i) out[i] = plain_##name(LOADS_##arguments); \
+    break;
     TN_MATH_FUNCTIONS(CASE)
 #undef CASE
     case TN_MATH_COUNT_OF_FUNCTIONS: break;
   }
 }
-#if HAVE_FMA_CLONE
-FMA_CLONE static void map_fused(tn_math_fn_t fn, const float* x, const float* y, float* out, int64_t count) {
-  switch (fn) {
-#define CASE(name, NAME, arguments) \
-  case TN_MATH_##NAME: LOOP(fused, name, arguments); break;
-    TN_MATH_FUNCTIONS(CASE)
-#undef CASE
-    case TN_MATH_COUNT_OF_FUNCTIONS: break;
-  }
-}
-#endif
-
 void tn_math_map_f32(tn_math_fn_t fn, const float* x, const float* y, float* out, int64_t count) {
 #if HAVE_FMA_CLONE
-  if (__builtin_cpu_supports("fma")) {
-    map_fused(fn, x, y, out, count);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    tn_math_map_avx2(fn, x, y, out, count);
     return;
   }
 #endif
@@ -77,7 +66,7 @@ static double erfinv_f64(double x) {
   double y = a < 0x1.fffffep-1 ? (double)tn_ms_erfinv((float)a) : sqrt(-log((1.0 - a) * (1.0 + a)));
   for (int i = 0; i < (a < 0x1.fffffep-1 ? 2 : 6); ++i) {
     const double error = a > 0.5 ? (1.0 - a) - erfc(y) : erf(y) - a;
-    y -= (a > 0.5 ? error : error) / (two_over_root_pi * exp(-y * y));
+    y -= error / (two_over_root_pi * exp(-y * y));
   }
   return copysign(y, x);
 }

@@ -7,19 +7,21 @@
 #include "ir/interp_complex.h"
 #include "ir/interp_internal.h"
 
-static float binary_f32(tn_op_t op, float x, float y) {
+#define EACH(expression) \
+  for (int64_t i = 0; i < count; ++i) out[i] = (expression)
+static void binary_f32(tn_op_t op, const float* x, const float* y, float* out, int64_t count) {
   switch (op) {
-    case TN_OP_ADD: return x + y;
-    case TN_OP_SUB: return x - y;
-    case TN_OP_MUL: return x * y;
-    case TN_OP_DIV: return x / y;
-    case TN_OP_REM: return fmodf(x, y);
-    case TN_OP_MIN: return tn_extreme_f32(false, x, y);
-    case TN_OP_MAX: return tn_extreme_f32(true, x, y);
-    case TN_OP_POW: return tn_math_pow_f32(x, y);
-    case TN_OP_ATAN2: return tn_math_atan2_f32(x, y);
-    case TN_OP_NEXTAFTER: return nextafterf(x, y);
-    default: return NAN;
+    case TN_OP_ADD: EACH(x[i] + y[i]); break;
+    case TN_OP_SUB: EACH(x[i] - y[i]); break;
+    case TN_OP_MUL: EACH(x[i] * y[i]); break;
+    case TN_OP_DIV: EACH(x[i] / y[i]); break;
+    case TN_OP_REM: EACH(fmodf(x[i], y[i])); break;
+    case TN_OP_MIN: EACH(tn_extreme_f32(false, x[i], y[i])); break;
+    case TN_OP_MAX: EACH(tn_extreme_f32(true, x[i], y[i])); break;
+    case TN_OP_POW: tn_math_map_f32(TN_MATH_POW, x, y, out, count); break;
+    case TN_OP_ATAN2: tn_math_map_f32(TN_MATH_ATAN2, x, y, out, count); break;
+    case TN_OP_NEXTAFTER: EACH(nextafterf(x[i], y[i])); break;
+    default: EACH(NAN);
   }
 }
 
@@ -156,9 +158,10 @@ tn_status_t tn_interp_binary(const tn_node_t* node, const void* const* operands,
     tn_elems_t x, y, z;
     tn_elems_load(dtype, operands[0], start, count, &x);
     tn_elems_load(dtype, operands[1], start, count, &y);
-    for (int64_t i = 0; i < count; ++i) {
+    if (tn_elem_kind(dtype) == TN_ELEM_F32) binary_f32(op, x.f32, y.f32, z.f32, count);
+    for (int64_t i = 0; i < count && tn_elem_kind(dtype) != TN_ELEM_F32; ++i) {
       switch (tn_elem_kind(dtype)) {
-        case TN_ELEM_F32: z.f32[i] = binary_f32(op, x.f32[i], y.f32[i]); break;
+        case TN_ELEM_F32: break;
         case TN_ELEM_F64: z.f64[i] = binary_f64(op, x.f64[i], y.f64[i]); break;
         case TN_ELEM_I64:
         case TN_ELEM_U64:

@@ -5,6 +5,8 @@
 #include "ir/contract_order.h"
 #include "ir/interp_internal.h"
 
+enum { COLUMNS = 256 };  // of a tile
+
 // Bytes of one lane of this kind, packed.
 static size_t lane_size(tn_elem_kind_t lanes) {
   return lanes == TN_ELEM_F32 ? 4 : lanes == TN_ELEM_C128 ? 16 : 8;
@@ -73,37 +75,6 @@ static void add_row(tn_elem_kind_t lanes, uint8_t* sum, const uint8_t* part, boo
   }
 }
 
-// One row of results: x[k] times y[k, n], packed lanes. |scratch| holds three rows; the sum is left in the first.
-static void product_row(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t k, int64_t n,
-                        int64_t slice_length, uint8_t* scratch) {
-  const size_t size = lane_size(lanes), row = (size_t)n * size;
-  uint8_t *sum = scratch, *slice = scratch + row, *block = scratch + 2 * row;
-#if defined(__x86_64__)
-  const bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-  memset(sum, 0, row);
-  for (int64_t s = 0; s < k; s += slice_length) {
-    const int64_t slice_end = k - s < slice_length ? k : s + slice_length;
-    for (int64_t b = s; b < slice_end; b += TN_CONTRACT_BLOCK) {
-      const int64_t end = slice_end - b < TN_CONTRACT_BLOCK ? slice_end : b + TN_CONTRACT_BLOCK;
-      memset(block, 0, row);
-      for (int64_t i = b; i < end; ++i) {
-        const void *left = x + (size_t)i * size, *right = y + (size_t)i * row;
-        switch (lanes) {
-          case TN_ELEM_F32: STEP(f32, *(const float*)left, right, (float*)block, n); break;
-          case TN_ELEM_F64: STEP(f64, *(const double*)left, right, (double*)block, n); break;
-          case TN_ELEM_I64:
-          case TN_ELEM_U64: step_int(*(const uint64_t*)left, right, (uint64_t*)block, n); break;
-          case TN_ELEM_C64: STEP(c64, left, right, (float*)block, n); break;
-          case TN_ELEM_C128: STEP(c128, left, right, (double*)block, n); break;
-        }
-      }
-      add_row(lanes, slice, block, b == s, n);
-    }
-    add_row(lanes, sum, slice, s == 0, n);
-  }
-}
-
 static void store_row(tn_elem_kind_t lanes, const uint8_t* row, int64_t n, tn_dtype_t dtype, void* out, int64_t start) {
   const size_t size = lane_size(lanes);
   for (int64_t at = 0; at < n; at += TN_CHUNK) {
@@ -114,6 +85,81 @@ static void store_row(tn_elem_kind_t lanes, const uint8_t* row, int64_t n, tn_dt
   }
 }
 
+// Four steps at once, in the same order: the sums stay in registers for longer.
+#define FOUR_STEPS(suffix, attributes)                                                                        \
+  attributes static void four_f32##suffix(const float* x, const float* y, int64_t n, float* acc) {            \
+    for (int64_t j = 0; j < n; ++j) {                                                                         \
+      float sum = __builtin_fmaf(x[0], y[j], acc[j]);                                                         \
+      sum = __builtin_fmaf(x[1], y[j + COLUMNS], sum);                                                        \
+      sum = __builtin_fmaf(x[2], y[j + 2 * COLUMNS], sum);                                                    \
+      acc[j] = __builtin_fmaf(x[3], y[j + 3 * COLUMNS], sum);                                                 \
+    }                                                                                                         \
+  }
+FOUR_STEPS(_plain, )
+#if defined(__x86_64__)
+FOUR_STEPS(_fused, __attribute__((target("avx2,fma"), optimize("O3"))))
+#endif
+
+// acc[n] = the block of |k| products of x[k] with y[k, n]; rows of y are COLUMNS apart.
+static void block_row(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t k, int64_t n, uint8_t* acc) {
+  const size_t size = lane_size(lanes);
+#if defined(__x86_64__)
+  const bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#define FOUR(...) (has_fma ? four_f32_fused(__VA_ARGS__) : four_f32_plain(__VA_ARGS__))
+#else
+#define FOUR(...) four_f32_plain(__VA_ARGS__)
+#endif
+  memset(acc, 0, (size_t)n * size);
+  int64_t i = 0;
+  if (lanes == TN_ELEM_F32) {
+    for (; i + 4 <= k; i += 4) {
+      FOUR((const float*)(const void*)x + i, (const float*)(const void*)y + i * COLUMNS, n, (float*)(void*)acc);
+    }
+  }
+  for (; i < k; ++i) {
+    const void *left = x + (size_t)i * size, *right = y + (size_t)(i * COLUMNS) * size;
+    void* to = acc;
+    switch (lanes) {
+      case TN_ELEM_F32: STEP(f32, *(const float*)left, right, to, n); break;
+      case TN_ELEM_F64: STEP(f64, *(const double*)left, right, to, n); break;
+      case TN_ELEM_I64:
+      case TN_ELEM_U64: step_int(*(const uint64_t*)left, right, to, n); break;
+      case TN_ELEM_C64: STEP(c64, left, right, to, n); break;
+      case TN_ELEM_C128: STEP(c128, left, right, to, n); break;
+    }
+  }
+}
+
+// out[m, n] (|dtype|, from element |start|) = x[m, k] y[k, n], packed lanes. Columns are taken in tiles, whose blocks
+// of y are copied together and used for all rows.
+static tn_status_t product(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t m, int64_t k, int64_t n,
+                           int64_t slice_length, tn_dtype_t dtype, void* out, int64_t start) {
+  const size_t size = lane_size(lanes), row = COLUMNS * size;
+  void* memory;
+  TN_TRY(tn_interp_alloc(TN_CONTRACT_BLOCK + 1 + 2 * m, row, &memory));
+  uint8_t *tile = memory, *acc = tile + TN_CONTRACT_BLOCK * row, *sums = acc + row, *slices = sums + (size_t)m * row;
+  for (int64_t j = 0; j < n; j += COLUMNS) {
+    const int64_t columns = n - j < COLUMNS ? n - j : COLUMNS;
+    memset(sums, 0, (size_t)m * row);
+    for (int64_t s = 0; s < k; s += slice_length) {
+      const int64_t slice_end = k - s < slice_length ? k : s + slice_length;
+      for (int64_t b = s; b < slice_end; b += TN_CONTRACT_BLOCK) {
+        const int64_t count = slice_end - b < TN_CONTRACT_BLOCK ? slice_end - b : TN_CONTRACT_BLOCK;
+        for (int64_t i = 0; i < count; ++i) {
+          memcpy(tile + (size_t)i * row, y + (size_t)((b + i) * n + j) * size, (size_t)columns * size);
+        }
+        for (int64_t r = 0; r < m; ++r) {
+          block_row(lanes, x + (size_t)(r * k + b) * size, tile, count, columns, acc);
+          add_row(lanes, slices + (size_t)r * row, acc, b == s, columns);
+        }
+      }
+      for (int64_t r = 0; r < m; ++r) add_row(lanes, sums + (size_t)r * row, slices + (size_t)r * row, s == 0, columns);
+    }
+    for (int64_t r = 0; r < m; ++r) store_row(lanes, sums + (size_t)r * row, columns, dtype, out, start + r * n + j);
+  }
+  free(memory);
+  return TN_OK;
+}
 // Dimensions of one operand of a dot: batch, free and contracting, as extents and strides.
 typedef struct tn_dot_side {
   int batch_rank, free_rank, contract_rank;
@@ -189,16 +235,12 @@ tn_status_t tn_interp_dot_general(const tn_node_t* node, const void* const* oper
   if (left.batch * m * n == 0) return TN_OK;
   const int64_t slice_length = tn_contract_slice_length(lhs->dtype, left.batch * m * n, k);
   uint8_t *x = NULL, *y = NULL;
-  void* scratch = NULL;
   tn_status_t status = pack_side(lhs, operands[0], &left, &x);
   if (!status) status = pack_side(rhs, operands[1], &right, &y);
-  if (!status) status = tn_interp_alloc(3 * n, size, &scratch);
-  for (int64_t row = 0; !status && row < left.batch * m; ++row) {
-    const uint8_t* matrix = y + (size_t)(row / m * k * n) * size;
-    product_row(lanes, x + (size_t)(row * k) * size, matrix, k, n, slice_length, scratch);
-    store_row(lanes, scratch, n, out->dtype, results[0], row * n);
+  for (int64_t b = 0; !status && b < left.batch; ++b) {
+    status = product(lanes, x + (size_t)(b * m * k) * size, y + (size_t)(b * k * n) * size, m, k, n, slice_length,
+                     out->dtype, results[0], b * m * n);
   }
-  free(scratch);
   free(y);
   free(x);
   return status;
@@ -228,10 +270,14 @@ static void fill_columns(const tn_conv_shape_t* c, const uint8_t* lhs, size_t si
       do {
         int64_t offset = 0;
         for (int i = 0; i < c->spatial && offset >= 0; ++i) {
-          const int64_t position = at[i] * c->stride[i] + in[i] * c->rhs_dilation[i] - c->low[i];
-          const int64_t extent = c->lhs->dims[2 + i], index = position / c->lhs_dilation[i];
-          const bool is_inside = position >= 0 && position % c->lhs_dilation[i] == 0 && index < extent;
-          offset = is_inside ? offset * extent + index : -1;
+          int64_t position = at[i] * c->stride[i] + in[i] * c->rhs_dilation[i] - c->low[i];
+          bool is_inside = position >= 0;
+          if (c->lhs_dilation[i] != 1) {
+            is_inside = is_inside && position % c->lhs_dilation[i] == 0;
+            position /= c->lhs_dilation[i];
+          }
+          is_inside = is_inside && position < c->lhs->dims[2 + i];
+          offset = is_inside ? offset * c->lhs->dims[2 + i] + position : -1;
         }
         if (offset >= 0) memcpy(to, plane + (size_t)offset * size, size);
         to += size;
@@ -262,28 +308,24 @@ tn_status_t tn_interp_convolution(const tn_node_t* node, const void* const* oper
   }
   const int64_t slice_length = tn_contract_slice_length(dtype, total, k);
   const int64_t lhs_count = tn_type_element_count(c.lhs), rhs_count = tn_type_element_count(c.rhs);
-  void *lhs = NULL, *rhs = NULL, *columns = NULL, *scratch = NULL;
+  void *lhs = NULL, *rhs = NULL, *columns = NULL;
   tn_status_t status = tn_interp_alloc(lhs_count, size, &lhs);
   if (!status) status = tn_interp_alloc(rhs_count, size, &rhs);
   if (!status) status = tn_interp_alloc(k * c.positions, size, &columns);
-  if (!status) status = tn_interp_alloc(3 * c.positions, size, &scratch);
   if (!status) {
     widen(dtype, operands[0], lhs_count, lhs);
     widen(dtype, operands[1], rhs_count, rhs);
     // output features of one group see the same columns
     const int64_t all_groups = groups * batch_groups, features = c.out->dims[1] / all_groups, images = c.out->dims[0];
-    for (int64_t n = 0; n < images; ++n) {
-      for (int64_t g = 0; g < all_groups; ++g) {
+    for (int64_t n = 0; n < images && !status; ++n) {
+      for (int64_t g = 0; g < all_groups && !status; ++g) {
         const int64_t image = batch_groups > 1 ? g * images + n : n, first = batch_groups > 1 ? 0 : g * c.channels;
         fill_columns(&c, lhs, size, image, first, columns);
-        for (int64_t o = g * features; o < (g + 1) * features; ++o) {
-          product_row(lanes, (const uint8_t*)rhs + (size_t)(o * k) * size, columns, k, c.positions, slice_length, scratch);
-          store_row(lanes, scratch, c.positions, dtype, results[0], (n * c.out->dims[1] + o) * c.positions);
-        }
+        status = product(lanes, (const uint8_t*)rhs + (size_t)(g * features * k) * size, columns, features, k,
+                         c.positions, slice_length, dtype, results[0], (n * c.out->dims[1] + g * features) * c.positions);
       }
     }
   }
-  free(scratch);
   free(columns);
   free(rhs);
   free(lhs);

@@ -24,9 +24,14 @@ static void read_windows(const tn_node_t* node, tn_windows_t* w) {
 static int64_t element_at(const tn_windows_t* w, const int64_t* at, const int64_t* in) {
   int64_t offset = 0;
   for (int i = 0; i < w->x->rank; ++i) {
-    const int64_t position = at[i] * w->stride[i] + in[i] * w->dilation[i] - w->low[i];
-    if (position < 0 || position % w->base[i] || position / w->base[i] >= w->x->dims[i]) return -1;
-    offset += position / w->base[i] * w->strides[i];
+    int64_t position = at[i] * w->stride[i] + in[i] * w->dilation[i] - w->low[i];
+    if (position < 0) return -1;
+    if (w->base[i] != 1) {  // spares two divisions
+      if (position % w->base[i]) return -1;
+      position /= w->base[i];
+    }
+    if (position >= w->x->dims[i]) return -1;
+    offset += position * w->strides[i];
   }
   return offset;
 }
