@@ -163,8 +163,16 @@ void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
     const tn_node_t* at = tn_c_add(graph, tn_c_scale(graph, k, (double)w.dilation[i]), o);
     if (!at) return;
     at = tn_c_sub(graph, at, tn_constant_like(graph, at, (double)w.low[i]));
-    at = tn_clamp(graph, tn_constant_like(graph, k, 0), at,
-                  tn_constant_like(graph, k, (double)(extent > 0 ? extent - 1 : 0)));
+    const tn_node_t* zero = tn_constant_like(graph, k, 0);
+    if (w.low[i]) {  // a place in the low padding: the window's first element in x
+      int64_t up = (w.low[i] + w.dilation[i] - 1) / w.dilation[i] * w.dilation[i];
+      const tn_node_t* first = tn_binary(graph, TN_OP_REM, tn_c_add(graph, at, tn_constant_like(graph, k, (double)up)),
+                                         tn_constant_like(graph, k, (double)w.dilation[i]));
+      at = tn_select(graph, tn_compare(graph, TN_LT, at, zero), first, at);
+    }
+    if (w.high[i]) {
+      at = tn_binary(graph, TN_OP_MIN, at, tn_constant_like(graph, k, (double)(extent > 0 ? extent - 1 : 0)));
+    }
     at = tn_c_scale(graph, at, (double)scale);
     index = index ? tn_c_add(graph, index, at) : at;
     scale *= extent;

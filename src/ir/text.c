@@ -168,6 +168,12 @@ void tn_text_dense(tn_text_t* text, const tn_type_t* type, int64_t count, const 
   tn_text_add(text, ">");
 }
 
+void tn_text_elements(tn_text_t* text, const tn_type_t* type, const void* data) {
+  tn_text_add(text, "dense<");
+  add_nested(text, type, 0, data);
+  tn_text_add(text, ">");
+}
+
 void tn_text_attr_value(tn_text_t* text, const tn_attr_t* attr) {
   switch (attr->kind) {
     case TN_ATTR_INT: tn_text_add(text, "%lld : i64", (long long)attr->as.integer); break;

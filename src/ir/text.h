@@ -30,6 +30,8 @@ void tn_text_ints(tn_text_t* text, int64_t count, const int64_t* values);   // "
 void tn_text_element(tn_text_t* text, tn_dtype_t dtype, const void* element);
 // "dense<...>" of |count| elements of |type|, or of one for all of them.
 void tn_text_dense(tn_text_t* text, const tn_type_t* type, int64_t count, const void* data);
+// All elements as a list, however many.
+void tn_text_elements(tn_text_t* text, const tn_type_t* type, const void* data);
 void tn_text_attr_value(tn_text_t* text, const tn_attr_t* attr);
 
 // ---- lexer ----------------------------------------------------------------------------------------------------

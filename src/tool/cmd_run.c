@@ -1,0 +1,259 @@
+// tn run: parse a StableHLO file, run it, print the results.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/text.h"
+#include "tn/driver.h"
+#include "tn/graph.h"
+#include "tool/npy.h"
+#include "tool/tool.h"
+
+typedef struct tn_run {
+  const char* file;
+  const char* engine;  // a driver's name, or "interp"
+  const char** inputs;
+  int input_count;
+  const char* output;  // prefix of .npy files, or NULL
+  bool describe;
+  tn_graph_t* graph;
+  void **params, **results;  // row-major
+} tn_run_t;
+
+static const char usage[] =
+    "usage: tn run FILE.mlir [--input X]... [--engine sim|null|interp] [--output PREFIX] [--describe]\n\n"
+    "Runs @main and prints its results. There is one --input per parameter, in order: a .npy file, or one of zeros,\n"
+    "ones, iota (0, 1, 2, ..). interp is the reference interpreter; the others are drivers (default: sim).\n"
+    "--output writes PREFIX0.npy, PREFIX1.npy, .. instead; --describe prints the compiled program first.\n";
+
+static tn_status_t read_text(const char* path, char** out_text, size_t* out_length) {
+  FILE* file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+  if (!file) return TN_ERROR(TN_NOT_FOUND, "%s: cannot be opened", path);
+  size_t length = 0, capacity = 1 << 16;
+  char* text = malloc(capacity);
+  while (text) {
+    length += fread(text + length, 1, capacity - length, file);
+    if (length < capacity) break;
+    char* grown = realloc(text, capacity *= 2);
+    if (!grown) free(text);
+    text = grown;
+  }
+  if (file != stdin) fclose(file);
+  if (!text) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "%s: out of memory", path);
+  *out_text = text;
+  *out_length = length;
+  return TN_OK;
+}
+
+// ---- buffers ----------------------------------------------------------------------------------------------
+static size_t row_major_bytes(const tn_type_t* type) {
+  return tn_dtype_size(type->dtype) * (size_t)tn_type_element_count(type);
+}
+static void* new_buffer(size_t bytes) {
+  size_t rounded = (bytes + 64) & ~(size_t)63;
+  void* buffer = aligned_alloc(64, rounded);
+  if (buffer) memset(buffer, 0, rounded);
+  return buffer;
+}
+
+static tn_status_t make_input(const char* source, const tn_type_t* type, void** out_buffer) {
+  *out_buffer = new_buffer(row_major_bytes(type));
+  if (!*out_buffer) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
+  size_t size = tn_dtype_size(type->dtype);
+  bool is_iota = strcmp(source, "iota") == 0;
+  if (is_iota || strcmp(source, "ones") == 0) {
+    for (int64_t i = 0; i < tn_type_element_count(type); ++i) {
+      tn_scalar_t value = tn_scalar_from_int(type->dtype, is_iota ? i : 1);
+      memcpy((uint8_t*)*out_buffer + (size_t)i * size, value.bytes, size);
+    }
+    return TN_OK;
+  }
+  if (strcmp(source, "zeros") == 0) return TN_OK;
+  void* data;
+  TN_TRY(tn_npy_read(source, type, &data));
+  memcpy(*out_buffer, data, row_major_bytes(type));
+  free(data);
+  return TN_OK;
+}
+
+// Bytes from the first to after the last element under |strides|.
+static size_t strided_bytes(const tn_type_t* type, const int64_t* strides) {
+  int64_t last = 0;
+  for (int i = 0; i < type->rank; ++i) {
+    if (type->dims[i] == 0) return 0;
+    last += (type->dims[i] - 1) * strides[i];
+  }
+  return (size_t)(last + 1) * tn_dtype_size(type->dtype);
+}
+// Copies between row-major |packed| and |strided|.
+static void copy_strided(const tn_type_t* type, const int64_t* strides, uint8_t* packed, uint8_t* strided,
+                         bool to_strided) {
+  size_t size = tn_dtype_size(type->dtype);
+  for (int64_t i = 0, count = tn_type_element_count(type); i < count; ++i) {
+    int64_t rest = i, at = 0;
+    for (int d = type->rank - 1; d >= 0; --d) {
+      at += rest % type->dims[d] * strides[d];
+      rest /= type->dims[d];
+    }
+    uint8_t *p = packed + (size_t)i * size, *s = strided + at * (int64_t)size;
+    memcpy(to_strided ? s : p, to_strided ? p : s, size);
+  }
+}
+
+// ---- engines ----------------------------------------------------------------------------------------------
+static tn_status_t launch(const tn_run_t* run, const tn_driver_t* driver, const tn_program_t* program, void** params,
+                          void** results) {
+  const tn_graph_t* graph = run->graph;
+  for (int i = 0; i < tn_graph_param_count(graph); ++i) {
+    const tn_node_t* param = tn_graph_param_at(graph, i);
+    const int64_t* strides = tn_param_strides(param);
+    size_t bytes = strides ? strided_bytes(&param->types[0], strides) : row_major_bytes(&param->types[0]);
+    params[i] = new_buffer(bytes < sizeof(tn_scalar_t) ? sizeof(tn_scalar_t) : bytes);
+    if (!params[i]) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
+    if (strides) {
+      copy_strided(&param->types[0], strides, run->params[i], params[i], true);
+    } else {
+      memcpy(params[i], run->params[i], bytes);
+    }
+  }
+  for (int i = 0; i < tn_graph_result_count(graph); ++i) {
+    const tn_graph_result_t* result = tn_graph_result_at(graph, i);
+    results[i] = result->same_as_param >= 0 ? params[result->same_as_param]
+                                            : new_buffer(strided_bytes(&result->node->types[0], result->strides));
+    if (!results[i]) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  tn_launch_t arguments = {.params = params, .results = results};
+  TN_TRY(driver->launch(program, &arguments));
+  for (int i = 0; i < tn_graph_result_count(graph); ++i) {
+    const tn_graph_result_t* result = tn_graph_result_at(graph, i);
+    copy_strided(&result->node->types[0], result->strides, run->results[i], results[i], false);
+  }
+  return TN_OK;
+}
+
+static tn_status_t run_driver(const tn_run_t* run) {
+  const tn_driver_t* driver;
+  tn_program_t* program = NULL;
+  TN_TRY(tn_driver_find(run->engine, &driver));
+  TN_TRY(driver->compile(run->graph, &program));
+  int param_count = tn_graph_param_count(run->graph), result_count = tn_graph_result_count(run->graph);
+  void** params = calloc((size_t)param_count + 1, sizeof *params);
+  void** results = calloc((size_t)result_count + 1, sizeof *results);
+  tn_status_t status = params && results ? TN_OK : TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
+  if (!status && run->describe) {
+    char* text = NULL;
+    status = driver->describe(program, &text);
+    if (text) printf("%s", text);
+    free(text);
+  }
+  if (!status) status = launch(run, driver, program, params, results);
+  for (int i = 0; results && i < result_count; ++i) {
+    if (tn_graph_result_at(run->graph, i)->same_as_param < 0) free(results[i]);
+  }
+  for (int i = 0; params && i < param_count; ++i) free(params[i]);
+  free(params);
+  free(results);
+  driver->destroy(program);
+  return status;
+}
+
+// ---- command ----------------------------------------------------------------------------------------------
+static tn_status_t print_results(const tn_run_t* run) {
+  for (int i = 0; i < tn_graph_result_count(run->graph); ++i) {
+    const tn_type_t* type = &tn_graph_result_at(run->graph, i)->node->types[0];
+    if (run->output) {
+      char path[4096];
+      snprintf(path, sizeof path, "%s%d.npy", run->output, i);
+      TN_TRY(tn_npy_write(path, type, run->results[i]));
+      continue;
+    }
+    tn_text_t text = {0};
+    tn_text_elements(&text, type, run->results[i]);
+    tn_text_add(&text, " : ");
+    tn_text_type(&text, type);
+    if (text.is_out_of_memory) {
+      free(text.data);
+      return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
+    }
+    printf("%s\n", text.data);
+    free(text.data);
+  }
+  return TN_OK;
+}
+
+static tn_status_t run_graph(tn_run_t* run) {
+  const int param_count = tn_graph_param_count(run->graph), result_count = tn_graph_result_count(run->graph);
+  if (run->input_count != param_count) {
+    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: @main has %d parameters, got %d times --input", run->file, param_count,
+                    run->input_count);
+  }
+  run->params = calloc((size_t)param_count + 1, sizeof *run->params);
+  run->results = calloc((size_t)result_count + 1, sizeof *run->results);
+  if (!run->params || !run->results) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
+  for (int i = 0; i < param_count; ++i) {
+    TN_TRY(make_input(run->inputs[i], &tn_graph_param_at(run->graph, i)->types[0], &run->params[i]));
+  }
+  for (int i = 0; i < result_count; ++i) {
+    run->results[i] = new_buffer(row_major_bytes(&tn_graph_result_at(run->graph, i)->node->types[0]));
+    if (!run->results[i]) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
+  }
+  if (run->engine && strcmp(run->engine, "interp") == 0) {
+    TN_TRY(tn_graph_interpret(run->graph, (const void* const*)run->params, run->results));
+  } else {
+    TN_TRY(run_driver(run));
+  }
+  return print_results(run);
+}
+
+static void run_deinit(tn_run_t* run) {
+  for (int i = 0; run->params && i < run->input_count; ++i) free(run->params[i]);
+  for (int i = 0; run->results && i < tn_graph_result_count(run->graph); ++i) free(run->results[i]);
+  free(run->params);
+  free(run->results);
+  free((void*)run->inputs);
+  tn_graph_destroy(run->graph);
+}
+
+int tn_cmd_run(int argc, char** argv) {
+  tn_run_t run = {.inputs = calloc((size_t)argc, sizeof(char*))};
+  bool is_usage = !run.inputs;
+  for (int i = 1; i < argc && !is_usage; ++i) {
+    const bool has_value = i + 1 < argc;
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      printf("%s", usage);
+      free((void*)run.inputs);
+      return 0;
+    }
+    if (strcmp(argv[i], "--input") == 0 && has_value) {
+      run.inputs[run.input_count++] = argv[++i];
+    } else if (strcmp(argv[i], "--engine") == 0 && has_value) {
+      run.engine = argv[++i];
+    } else if (strcmp(argv[i], "--output") == 0 && has_value) {
+      run.output = argv[++i];
+    } else if (strcmp(argv[i], "--describe") == 0) {
+      run.describe = true;
+    } else if ((argv[i][0] != '-' || !argv[i][1]) && !run.file) {
+      run.file = argv[i];
+    } else {
+      is_usage = true;
+    }
+  }
+  if (is_usage || !run.file) {
+    fprintf(stderr, "%s", usage);
+    free((void*)run.inputs);
+    return 2;
+  }
+  char* text = NULL;
+  size_t length = 0;
+  tn_status_t status = read_text(run.file, &text, &length);
+  if (!status) status = tn_graph_parse(run.file, text, length, &run.graph);
+  if (!status) status = run_graph(&run);
+  free(text);
+  int code = tn_cmd_fail("run", status);
+  if (run.graph) {
+    run_deinit(&run);
+  } else {
+    free((void*)run.inputs);
+  }
+  return code;
+}
