@@ -217,22 +217,22 @@ def test_batch_norm(train: bool, flags: int, dtype: torch.dtype, tmp_path: Path)
 @pytest.mark.parametrize("mask_kind", ["none", "causal", "bool", "float", "all_hidden"])
 @pytest.mark.parametrize("heads", [(2, 2), (4, 2)])
 def test_sdpa(heads: tuple[int, int], mask_kind: str, dtype: torch.dtype, tmp_path: Path) -> None:
-    b, (hq, hk), l, s, e, ev = 2, heads, 3, 5, 4, 6
-    q = upcast(randn(b, hq, l, e, dtype=dtype)).requires_grad_()
+    b, (hq, hk), n, s, e, ev = 2, heads, 3, 5, 4, 6
+    q = upcast(randn(b, hq, n, e, dtype=dtype)).requires_grad_()
     k = upcast(randn(b, hk, s, e, dtype=dtype, seed=1)).requires_grad_()
     v = upcast(randn(b, hk, s, ev, dtype=dtype, seed=2)).requires_grad_()
     mask = None
     if mask_kind in ("bool", "all_hidden"):
-        mask = torch.rand(b, 1, l, s, generator=torch.Generator().manual_seed(1)) > 0.4
+        mask = torch.rand(b, 1, n, s, generator=torch.Generator().manual_seed(1)) > 0.4
         mask[..., 0] = True
         if mask_kind == "all_hidden":
             mask[0, 0, 1] = False
     elif mask_kind == "float":
-        mask = upcast(randn(l, s, dtype=dtype, seed=6))
+        mask = upcast(randn(n, s, dtype=dtype, seed=6))
     group = hq // hk
     scores = q @ k.repeat_interleave(group, 1).transpose(-1, -2) / math.sqrt(e)
     if mask_kind == "causal":
-        scores = scores.masked_fill(~torch.ones(l, s, dtype=torch.bool).tril(), -math.inf)
+        scores = scores.masked_fill(~torch.ones(n, s, dtype=torch.bool).tril(), -math.inf)
     elif mask is not None:
         scores = scores.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else scores + mask
     lse = scores.logsumexp(-1)
@@ -252,7 +252,7 @@ def test_sdpa(heads: tuple[int, int], mask_kind: str, dtype: torch.dtype, tmp_pa
     if mask_kind in ("none", "causal", "bool") and heads == (2, 2):
         torch_out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask_kind == "causal")
         expect(actual[:1], [torch_out.detach().to(dtype)], dtype)
-    dout = upcast(randn(b, hq, l, ev, dtype=dtype, seed=8))
+    dout = upcast(randn(b, hq, n, ev, dtype=dtype, seed=8))
     grads = [g.detach().to(dtype) for g in torch.autograd.grad(out, (q, k, v), dout)]
     grads = [torch.nan_to_num(g) for g in grads]
     operands = [dout.to(dtype), *qkv, expected[0], expected[1], *extra]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,8 @@ def test_file(file: Path, engine: str) -> None:
     else:
         assert done.returncode == 0, done.stderr
         assert done.stdout == output
+
+
+def test_documentation_is_up_to_date() -> None:
+    tool = FOLDER.parent.parent / "tools" / "ir_docs.py"
+    subprocess.run([sys.executable, str(tool), "--check"], check=True)
