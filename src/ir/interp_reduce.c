@@ -118,7 +118,7 @@ tn_status_t tn_interp_reduce(const tn_node_t* node, const void* const* operands,
 // Calls for every line of |x| along |dimension|: first element, stride.
 #define EACH_LINE(x, dimension, outer, inner, start, stride)                                          \
   const int64_t stride = line_stride(x, dimension), line_count_ = tn_type_element_count(x);           \
-  const int64_t outer = (x)->dims[dimension] ? line_count_ / (stride * (x)->dims[dimension]) : 0;     \
+  const int64_t outer = line_count_ ? line_count_ / (stride * (x)->dims[dimension]) : 0;     \
   for (int64_t outer_ = 0; outer_ < outer; ++outer_)                                                  \
     for (int64_t inner = 0, start = outer_ * stride * (x)->dims[dimension]; inner < stride; ++inner, ++start)
 
