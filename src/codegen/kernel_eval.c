@@ -233,6 +233,19 @@ static bool compare(int direction, int dtype, tn_eval_t a, tn_eval_t b) {
 
 // ---- C functions that kernels call -----------------------------------------------------------------------------
 
+// The neighbour of a 16-bit float in the direction of |y|: one bit pattern away, in sign-magnitude order.
+static uint16_t next_bits(uint16_t bits, bool is_up) {
+  const bool is_negative = (bits & 0x8000) != 0;
+  if ((bits & 0x7fff) == 0) return is_up ? 1 : 0x8001;
+  return (uint16_t)(is_negative == is_up ? bits - 1 : bits + 1);
+}
+static float nextafter_small(bool is_bf16, float x, float y) {
+  if (isnan(x)) return x;
+  if (isnan(y) || x == y) return y;
+  return is_bf16 ? tn_bf16_to_f32(next_bits(tn_f32_to_bf16(x), x < y))
+                 : tn_f16_to_f32(next_bits(tn_f32_to_f16(x), x < y));
+}
+
 void tn_math_call_f32(int32_t function, const float* x, const float* y, float* out, int64_t lanes) {
   if (function < TN_MATH_COUNT_OF_FUNCTIONS) {
     tn_math_map_f32((tn_math_fn_t)function, x, y, out, lanes);
@@ -243,6 +256,8 @@ void tn_math_call_f32(int32_t function, const float* x, const float* y, float* o
       case TN_MATH_CALL_LGAMMA: out[i] = tn_math_lgamma_f32(x[i]); break;
       case TN_MATH_CALL_DIGAMMA: out[i] = tn_math_digamma_f32(x[i]); break;
       case TN_MATH_CALL_FMOD: out[i] = fmodf(x[i], y[i]); break;
+      case TN_MATH_CALL_NEXTAFTER_F16: out[i] = nextafter_small(false, x[i], y[i]); break;
+      case TN_MATH_CALL_NEXTAFTER_BF16: out[i] = nextafter_small(true, x[i], y[i]); break;
       default: out[i] = nextafterf(x[i], y[i]); break;
     }
   }
@@ -268,7 +283,7 @@ static bool eval_lane(int op, int dtype, tn_eval_t a, tn_eval_t b, tn_eval_t* ou
     *out = wrap(dtype, bits);
     return true;
   }
-  const int function = tn_math_call_function(op);
+  const int function = tn_math_call_function(op, dtype);
   tn_eval_t result = {0};
   if (is_f64(dtype)) {
     if (!float_unary_f64(op, a.d, &result.d) && !float_binary_f64(op, a.d, b.d, &result.d)) {

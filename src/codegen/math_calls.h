@@ -13,6 +13,8 @@ enum {
   TN_MATH_CALL_DIGAMMA,
   TN_MATH_CALL_FMOD,
   TN_MATH_CALL_NEXTAFTER,
+  TN_MATH_CALL_NEXTAFTER_F16,  // on f32 lanes that hold values of the small type
+  TN_MATH_CALL_NEXTAFTER_BF16,
 };
 
 // void f(int32_t function, const T* x, const T* y, T* out, int64_t lanes); y is x for functions of one argument.
@@ -22,7 +24,7 @@ void tn_math_call_f32(int32_t function, const float* x, const float* y, float* o
 void tn_math_call_f64(int32_t function, const double* x, const double* y, double* out, int64_t lanes);
 
 // -1 if |op| is no such function.
-static inline int tn_math_call_function(int op) {
+static inline int tn_math_call_function(int op, int dtype) {
   switch (op) {
     case TN_OP_RSQRT: return TN_MATH_RSQRT;
     case TN_OP_CBRT: return TN_MATH_CBRT;
@@ -53,7 +55,10 @@ static inline int tn_math_call_function(int op) {
     case TN_OP_LGAMMA: return TN_MATH_CALL_LGAMMA;
     case TN_OP_DIGAMMA: return TN_MATH_CALL_DIGAMMA;
     case TN_OP_REM: return TN_MATH_CALL_FMOD;
-    case TN_OP_NEXTAFTER: return TN_MATH_CALL_NEXTAFTER;
+    case TN_OP_NEXTAFTER:
+      return dtype == TN_F16    ? TN_MATH_CALL_NEXTAFTER_F16
+             : dtype == TN_BF16 ? TN_MATH_CALL_NEXTAFTER_BF16
+                                : TN_MATH_CALL_NEXTAFTER;
     default: return -1;
   }
 }

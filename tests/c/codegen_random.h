@@ -207,7 +207,7 @@ static void random_store(random_case_t* c, int phase, int which, bool is_row_poi
 }
 
 // A program with or without reductions; |length| is about the number of elementwise instructions.
-static void random_program(random_case_t* c, int length) {
+__attribute__((unused)) static void random_program(random_case_t* c, int length) {
   memset(c, 0, sizeof *c);
   tn_kernel_program_t* p = &c->program;
   c->main_dtype = random_dtype();

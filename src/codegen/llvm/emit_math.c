@@ -145,7 +145,7 @@ static LLVMValueRef recipe(tn_emit_t* e, tn_math_fn_t function, LLVMValueRef x, 
 
 LLVMValueRef tn_emit_math(tn_emit_t* e, int op, int dtype, LLVMValueRef a, LLVMValueRef b) {
   if (!tn_emit_is_float(dtype)) return NULL;
-  const int function = tn_math_call_function(op);
+  const int function = tn_math_call_function(op, dtype);
   if (function < 0) return NULL;
   if (dtype == TN_F64 && op == TN_OP_RSQRT)
     return LLVMBuildFDiv(e->b, tn_emit_float(e, e->f64, 1), tn_emit_intrinsic1(e, "llvm.sqrt", a), "");

@@ -11,7 +11,7 @@
 #include "codegen/llvm/emit.h"
 
 // Raise when the emitted code of any program changes: cached objects of older revisions become invisible.
-#define TN_EMIT_REVISION "2"
+#define TN_EMIT_REVISION "3"
 
 enum { CONTEXT_PROGRAMS = 64 };  // constants stay in a context until it dies, so it is renewed
 
