@@ -5,16 +5,31 @@ execute_process(
           "import importlib.util,os;print(os.path.dirname(importlib.util.find_spec('torch').origin))"
   OUTPUT_VARIABLE torch_folder OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 
+# ---- the operator table -----------------------------------------------------------------------------------------
+file(GLOB aten_tables CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/aten/*.inc)
+set(op_table ${CMAKE_BINARY_DIR}/generated/bridge_ops.inc)
+add_custom_command(
+  OUTPUT ${op_table}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/generated
+  COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/generate_ops.py ${CMAKE_CURRENT_SOURCE_DIR}/aten ${op_table}
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/generate_ops.py ${aten_tables}
+  COMMENT "Operator table of the bridge" VERBATIM)
+
+# The objects do not wait for libtn: both compile side by side.
 file(GLOB bridge_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
-set(bridge_package ${CMAKE_BINARY_DIR}/python/torch_neuronx)
-Python_add_library(_C MODULE WITH_SOABI ${bridge_sources})
-target_include_directories(_C SYSTEM PRIVATE ${torch_folder}/include
+add_library(tn_bridge OBJECT ${bridge_sources} ${op_table})
+target_include_directories(tn_bridge SYSTEM PRIVATE ${torch_folder}/include
                                                     ${torch_folder}/include/torch/csrc/api/include)
-target_include_directories(_C PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_SOURCE_DIR}/include)
-target_compile_options(_C PRIVATE -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
+target_include_directories(tn_bridge PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_SOURCE_DIR}/include
+                                             ${CMAKE_BINARY_DIR}/generated)
+target_link_libraries(tn_bridge PRIVATE Python::Module)
+target_compile_options(tn_bridge PRIVATE -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
 # The torch headers that nearly every unit needs; parsing them takes longer than compiling any unit.
-target_precompile_headers(_C PRIVATE <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h> <torch/library.h>)
-target_compile_definitions(_C PRIVATE _GLIBCXX_USE_CXX11_ABI=1)
+target_precompile_headers(tn_bridge PRIVATE <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h> <torch/library.h>)
+target_compile_definitions(tn_bridge PRIVATE _GLIBCXX_USE_CXX11_ABI=1)
+
+set(bridge_package ${CMAKE_BINARY_DIR}/python/torch_neuronx)
+Python_add_library(_C MODULE WITH_SOABI $<TARGET_OBJECTS:tn_bridge>)
 target_link_directories(_C PRIVATE ${torch_folder}/lib)
 target_link_libraries(_C PRIVATE tn torch_cpu c10 torch_python)
 # torch loads its own libraries before this module, so only libtn needs to be found beside it.

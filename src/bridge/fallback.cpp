@@ -268,7 +268,7 @@ OpAccount* account_of(const c10::OperatorHandle& op) {
 
 void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
   static const std::string reason = "no neuron kernel";
-  run_on_cpu(op, stack, account_of(op), reason);
+  run_on_cpu(op, stack, account_of(op), reason, false);
 }
 
 }  // namespace
@@ -315,12 +315,17 @@ void call_cpu_kernel(const c10::OperatorHandle& op, Stack* stack, int64_t* out_b
   if (out_bytes) *out_bytes = session.bytes();
 }
 
-void run_on_cpu(const c10::OperatorHandle& op, Stack* stack, OpAccount* account, const std::string& reason) {
-  TORCH_CHECK(fallback_mode() != FallbackMode::Error, "Operator '", account->name, "' fell back to CPU: ", reason,
-              " (TORCH_NEURONX_FALLBACK=error)");
+void run_on_cpu(const c10::OperatorHandle& op, Stack* stack, OpAccount* account, const std::string& reason,
+                bool has_kernel) {
   const auto start = std::chrono::steady_clock::now();
   int64_t bytes = 0;
   call_cpu_kernel(op, stack, &bytes);
+  // Only now: a call that PyTorch's CPU refuses as well raises PyTorch's own error.
+  TORCH_CHECK(fallback_mode() != FallbackMode::Error, "Operator '", account->name, "' fell back to CPU: ", reason,
+              " (TORCH_NEURONX_FALLBACK=error)");
+  TORCH_CHECK(!has_kernel || !fallback_only_for_unimplemented(),
+              "CPU fallback disabled because TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS=1. Operation ",
+              short_name(op), " failed to execute on Neuron: ", reason);
   const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start);
   count_fallback(account, reason, bytes, ns.count());
 }

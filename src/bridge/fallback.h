@@ -16,8 +16,9 @@ namespace tn::bridge {
 
 // Runs |op| on the CPU with the arguments on |stack| and puts the results there as device tensors. A CPU exception
 // passes through and nothing is counted; otherwise a fallback with |reason| is.
+// |has_kernel|: the core has a lowering that refused these arguments.
 void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack, OpAccount* account,
-                const std::string& reason);
+                const std::string& reason, bool has_kernel);
 
 // The same without counting: for operators whose CPU kernel is their implementation here.
 void call_cpu_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack, int64_t* out_bytes = nullptr);

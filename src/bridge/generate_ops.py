@@ -1,0 +1,108 @@
+"""Writes the table of operator overloads that the bridge registers.
+
+Input: the rows of the lowering table (src/aten/*.inc) and the installed torch's native_functions.yaml. For each row
+that names a functional overload, the overload and its in-place, out= and mutable variants are listed; how their
+arguments map to the functional ones is found by name at run time. Structured overloads without a row are listed as
+fallbacks, so that the account names what the user called and not the structured `.out`.
+
+Usage: generate_ops.py <folder of src/aten> <output file>
+"""
+
+import os
+import re
+import sys
+
+# Composite operators that tests and users look for by name; they compute no gradient of their own.
+COMPOSITES = {"isfinite", "isinf", "isreal", "isposinf", "isneginf", "one_hot"}
+# Operators whose identity the bridge itself implements (tensors.cpp, copy.cpp).
+OWN = {"copy_", "_copy_from", "_copy_from_and_resize", "resize_", "set_", "record_stream", "_local_scalar_dense",
+       "empty.memory_format", "empty_strided", "as_strided", "view", "_reshape_alias", "unfold"}
+
+
+def lowered_names(folder: str) -> list[str]:
+    names = []
+    for file in sorted(os.listdir(folder)):
+        if file.endswith(".inc"):
+            text = open(os.path.join(folder, file)).read()
+            text = re.sub(r"//[^\n]*", "", text)
+            names += re.findall(r'\bTN_ATEN\(\s*"([^"]+)"', text)
+    return names
+
+
+def has_derivative(yaml_path: str) -> set[str]:
+    names = set()
+    for line in open(yaml_path):
+        match = re.match(r"- name: ([\w.]+)\(", line)
+        if match:
+            names.add(match.group(1))
+    return names
+
+
+def main() -> None:
+    import torchgen
+    from torchgen.gen import parse_native_yaml, pre_group_native_functions
+    from torchgen.model import BaseTy, BaseType, ListType, SchemaKind
+
+    folder, output = sys.argv[1:]
+    packaged = os.path.join(os.path.dirname(torchgen.__file__), "packaged")
+    native = os.path.join(packaged, "ATen", "native")
+    functions = parse_native_yaml(
+        os.path.join(native, "native_functions.yaml"), os.path.join(native, "tags.yaml")
+    ).native_functions
+    derivatives = has_derivative(os.path.join(packaged, "autograd", "derivatives.yaml"))
+    lowered = set(lowered_names(folder))
+    kinds = {
+        SchemaKind.functional: "Functional",
+        SchemaKind.inplace: "InPlace",
+        SchemaKind.out: "Out",
+        SchemaKind.mutable: "Mutable",
+    }
+
+    def returns_tensors(function) -> bool:
+        for result in function.func.returns:
+            kind = result.type.elem if isinstance(result.type, ListType) else result.type
+            if kind != BaseType(BaseTy.Tensor):
+                return False
+        return True
+
+    def may_register(function) -> bool:
+        name = str(function.func.name)
+        if name in OWN or not returns_tensors(function) or function.manual_kernel_registration:
+            return False
+        if function.is_view_op or "backward" in name and function.has_composite_implicit_autograd_kernel:
+            return False
+        if function.has_composite_implicit_autograd_kernel:
+            return name in COMPOSITES or (name in derivatives and f"{name}_backward" in lowered)
+        return True
+
+    rows = []
+    found = set()
+    for group in pre_group_native_functions(functions).values():
+        functional = group.get(SchemaKind.functional)
+        row = str(functional.func.name) if functional else None
+        if row in lowered:
+            found.add(row)
+        for kind, function in group.items():
+            name = str(function.func.name)
+            if kind not in kinds:
+                continue
+            if row in lowered and may_register(function):
+                if not functional or functional.is_view_op:
+                    continue
+                rows.append((name, row, kinds[kind]))
+            elif function.structured_delegate and name not in OWN:
+                rows.append((name, None, "Fallback"))
+    # Overloads whose functional form mutates without saying so in its schema stand alone.
+    rows.sort()
+    with open(output, "w") as file:
+        file.write("// Written by src/bridge/generate_ops.py: overload, row of the lowering table, kind.\n")
+        for name, row, kind in rows:
+            text = f'"{row}"' if row else "nullptr"
+            file.write(f'TN_BRIDGE_OP("{name}", {text}, {kind})\n')
+    missing = sorted(lowered - found)
+    if missing:
+        print(f"generate_ops: rows that are no functional overload of this torch: {', '.join(missing)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+// Running one operator: key, plan, launch; else the CPU.
+#include "op.h"
+
+#include <c10/util/SmallVector.h>
+
+#include <cstring>
+
+#include "fallback.h"
+#include "generator.h"
+
+namespace tn::bridge {
+namespace {
+
+using c10::IValue;
+using torch::jit::Stack;
+
+std::atomic<int64_t> cache_hits{0}, cache_misses{0};
+
+void free_block(void* pointer) { tn_heap_free(pointer); }
+
+const void* data_of(const at::Tensor& tensor, bool is_written) {
+  const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  const auto* base = static_cast<const char*>(is_written ? storage->mutable_data() : storage->data());
+  return base ? base + impl->storage_offset() * static_cast<int64_t>(impl->itemsize()) : nullptr;
+}
+
+void number_value(const IValue& value, tn_scalar_t& out) {
+  std::memset(&out, 0, sizeof(out));
+  if (value.isDouble()) {
+    out.f64 = value.toDouble();
+  } else if (value.isInt()) {
+    out.i64 = value.toInt();
+  } else if (value.isBool()) {
+    out.b = value.toBool();
+  } else if (value.isComplexDouble()) {
+    out.c128[0] = value.toComplexDouble().real();
+    out.c128[1] = value.toComplexDouble().imag();
+  }
+}
+
+std::optional<at::Generator> generator_argument(const OpInfo& info, const IValue* args) {
+  if (info.generator < 0 || !args[info.generator].isGenerator()) return std::nullopt;
+  return args[info.generator].toGenerator();
+}
+
+// Launches |plan|. |fresh| receives the allocated results in order.
+tn_status_t launch(const Plan& plan, const Call& call, c10::SmallVectorImpl<at::Tensor>& fresh) {
+  const int64_t stream = thread_state().stream[plan.device];
+  c10::SmallVector<void*, 16> params, results;
+  c10::SmallVector<tn_scalar_t, 8> numbers(plan.params.size());
+  uint64_t random_state[2];
+  size_t at = 0;
+  for (const ParamPlan& param : plan.params) {
+    switch (param.kind) {
+      case ParamPlan::Tensor: {
+        const FlatTensor& flat = call.tensors[param.index];
+        params.push_back(const_cast<void*>(data_of(*flat.tensor, flat.is_written)));
+        break;
+      }
+      case ParamPlan::HostTensor: {
+        const at::Tensor& tensor = *call.tensors[param.index].tensor;
+        std::memset(&numbers[at], 0, sizeof(tn_scalar_t));
+        std::memcpy(&numbers[at], data_of(tensor, false), tensor.itemsize());
+        params.push_back(&numbers[at]);
+        break;
+      }
+      case ParamPlan::Number:
+        number_value(call.args[param.index], numbers[at]);
+        params.push_back(&numbers[at]);
+        break;
+      case ParamPlan::ListNumber:
+        number_value(call.args[param.index].toListRef()[param.item], numbers[at]);
+        params.push_back(&numbers[at]);
+        break;
+      case ParamPlan::Random:
+        generator_of(generator_argument(*call.info, call.args), plan.device)->take(plan.random_count, random_state);
+        params.push_back(random_state);
+        break;
+    }
+    ++at;
+  }
+  for (const ResultPlan& result : plan.results) {
+    if (result.kind == ResultPlan::Allocate) {
+      fresh.push_back(make_result(result, plan.device, stream));
+      results.push_back(const_cast<void*>(data_of(fresh.back(), false)));
+    } else if (result.kind == ResultPlan::Write) {
+      results.push_back(const_cast<void*>(data_of(*call.tensors[result.flat].tensor, true)));
+    } else {
+      fresh.emplace_back();
+    }
+  }
+  if (!plan.program) return TN_OK;
+  const tn_launch_t arguments = {plan.device, stream, params.data(), results.data()};
+  return plan.driver->launch(plan.program, &arguments);
+}
+
+// Replaces the arguments on |stack| by the results.
+void put_results(const OpInfo& info, Stack* stack, c10::SmallVectorImpl<at::Tensor>& fresh) {
+  const size_t arg_count = info.args.size(), return_count = info.return_of.size();
+  IValue* args = stack->data() + (stack->size() - arg_count);
+  if (return_count == 1 && !info.returns_list[0]) {
+    IValue result = info.return_of[0] >= 0 ? std::move(args[info.written[info.return_of[0]]])
+                                           : IValue(std::move(fresh[0]));
+    stack->erase(stack->end() - arg_count, stack->end());
+    stack->push_back(std::move(result));
+    return;
+  }
+  c10::SmallVector<IValue, 6> results;
+  size_t next = 0, list_size = fresh.size();
+  for (size_t i = 0; i < return_count; ++i)
+    if (info.return_of[i] < 0 && !info.returns_list[i]) --list_size;
+  for (size_t i = 0; i < return_count; ++i) {
+    if (info.return_of[i] >= 0) {
+      results.push_back(args[info.written[info.return_of[i]]]);
+    } else if (info.returns_list[i]) {  // at most one list is new
+      c10::List<at::Tensor> list;
+      list.reserve(list_size);
+      for (size_t j = 0; j < list_size; ++j) list.push_back(std::move(fresh[next++]));
+      results.push_back(std::move(list));
+    } else {
+      results.push_back(std::move(fresh[next++]));
+    }
+  }
+  stack->erase(stack->end() - arg_count, stack->end());
+  for (IValue& result : results) stack->push_back(std::move(result));
+}
+
+void fall_back(const c10::OperatorHandle& op, const OpInfo& info, Stack* stack, const std::string& reason) {
+  run_on_cpu(op, stack, info.account, reason, info.row != nullptr);
+}
+
+}  // namespace
+
+at::Tensor make_result(const ResultPlan& result, int device, int64_t stream) {
+  void* pointer = nullptr;
+  if (result.bytes) check(tn_heap_allocate(device, static_cast<size_t>(result.bytes), stream, &pointer));
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), result.bytes,
+      c10::DataPtr(pointer, pointer, &free_block, c10::Device(kNeuron, static_cast<c10::DeviceIndex>(device))),
+      device_allocator(), true);
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(std::move(storage)), kNeuronKeys,
+      caffe2::TypeMeta::fromScalarType(to_torch(static_cast<tn_dtype_t>(result.dtype))));
+  c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  if (result.is_contiguous)
+    impl->set_sizes_contiguous(result.sizes);
+  else
+    impl->set_sizes_and_strides(result.sizes, result.strides);
+  return tensor;
+}
+
+void run_operator(const c10::OperatorHandle& op, OpInfo& info, PlanCache& cache, Stack* stack) {
+  static thread_local Call call;
+  const IValue* args = stack->data() + (stack->size() - info.args.size());
+  call_encode(call, info, args);
+  if (info.device_arg >= 0 && !call.tensors.empty() && args[info.device_arg].isDevice()) {
+    const c10::Device device = args[info.device_arg].toDevice();
+    // x.to("cpu"), zeros_like(x, device=...): composites of empty and copy_, which know all devices.
+    if (device.type() != kNeuron || (device.has_index() && device.index() != call.device))
+      return op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+  }
+  if (__builtin_expect(call.is_odd, 0)) return fall_back(op, info, stack, call.odd_reason);
+  Plan* plan = cache.find(call.key.data(), call.key.size(), call.hash);
+  if (__builtin_expect(!plan, 0)) {
+    cache_misses.fetch_add(1, std::memory_order_relaxed);
+    check_same_device(op, *stack);
+    std::string reason;
+    bool again = false;
+    plan = plan_build(call, reason, again);
+    if (again) {  // an out= tensor was resized: its layout belongs to the key
+      call_encode(call, info, args);
+      plan = cache.find(call.key.data(), call.key.size(), call.hash);
+      again = false;
+      if (!plan) plan = plan_build(call, reason, again);
+      if (again) return fall_back(op, info, stack, "out= cannot take the result's size");
+    }
+    if (!plan) return fall_back(op, info, stack, reason);
+    call_encode(call, info, args);  // the lowering may have asked for values in the key
+    cache.insert(call.key.data(), call.key.size(), call.hash, plan);
+  } else {
+    cache_hits.fetch_add(1, std::memory_order_relaxed);
+  }
+  struct Release {
+    Plan* plan;
+    ~Release() { plan_release(plan); }
+  } release{plan};
+  if (__builtin_expect(!plan->reason.empty(), 0)) return fall_back(op, info, stack, plan->reason);
+  c10::SmallVector<at::Tensor, 4> fresh;
+  tn_status_t status = launch(*plan, call, fresh);
+  if (__builtin_expect(status != TN_OK, 0)) {
+    const tn_code_t code = tn_status_code(status);
+    if (code == TN_OUT_OF_RANGE || code == TN_UNIMPLEMENTED || code == TN_INVALID_ARGUMENT) {
+      const std::string reason = tn_status_message(status);
+      tn_status_free(status);
+      fresh.clear();
+      return fall_back(op, info, stack, reason);
+    }
+    throw_status(status, info.name.c_str());
+  }
+  count_executed(info.account);
+  put_results(info, stack, fresh);
+}
+
+PlanCacheStats plan_cache_stats() { return {cache_hits, cache_misses, 0}; }
+
+}  // namespace tn::bridge

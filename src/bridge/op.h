@@ -1,0 +1,166 @@
+// Eager operators: one functor per overload, over one row of the lowering table.
+//
+// A call is turned into a flat key (arguments without scalar values, unless a lowering said that a value matters). A
+// known key leads to a plan: a compiled program, what to allocate, what to bind. An unknown one is lowered, compiled
+// and kept, or found to be the CPU's business, with the reason.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "account.h"
+#include "bridge.h"
+#include "tn/aten.h"
+#include "tn/driver.h"
+
+namespace tn::bridge {
+
+enum class OpKind : uint8_t { Functional, InPlace, Out, Mutable, Fallback };
+
+enum class ArgKind : uint8_t {
+  Tensor, TensorList, Number, Float, Int, Bool, Ints, Doubles, Numbers, String, Dtype, Enum, Device, Generator, Other
+};
+
+ArgKind arg_kind(const c10::Argument& argument);
+
+struct ArgInfo {
+  ArgKind kind = ArgKind::Other;
+  bool is_written = false;
+  bool is_memory_format = false;
+  int8_t functional = -1;  // position among the functional overload's arguments, or -1
+};
+
+// One tensor of a call, lists flattened.
+struct FlatTensor {
+  const at::Tensor* tensor;
+  uint8_t arg;
+  bool is_written;
+  bool is_host;  // 0-dim CPU tensor: its value is passed at launch like a number
+};
+
+struct ResultPlan {
+  enum Kind : uint8_t { Allocate, Write, Undefined } kind;
+  uint8_t dtype;
+  int16_t rank;
+  int32_t flat;  // Write: which tensor of the call
+  bool is_contiguous;
+  int64_t bytes;
+  std::vector<int64_t> sizes, strides;
+};
+
+struct ParamPlan {
+  enum Kind : uint8_t { Tensor, HostTensor, Number, ListNumber, Random } kind;
+  uint8_t dtype;
+  int32_t index;  // Tensor: flat index; Number: argument; ListNumber: argument
+  int32_t item;   // ListNumber: item
+};
+
+// What to do for one key. Immutable after publication; counted.
+struct Plan {
+  std::atomic<int> references{1};
+  const tn_driver_t* driver = nullptr;
+  tn_program_t* program = nullptr;  // NULL with a |reason|: the CPU; NULL without: nothing to compute
+  std::string reason;
+  std::vector<ParamPlan> params;
+  std::vector<ResultPlan> results;
+  uint64_t random_count = 0;
+  int device = 0;
+  ~Plan();
+};
+void plan_release(Plan* plan);
+
+// Bounded map from keys to plans of one operator. Thread-safe.
+class PlanCache {
+ public:
+  Plan* find(const uint64_t* key, size_t size, uint64_t hash);  // with a reference, or nullptr
+  void insert(const uint64_t* key, size_t size, uint64_t hash, Plan* plan);  // takes its own reference
+  void clear();
+
+ private:
+  struct Slot {
+    uint64_t hash = 0;
+    std::vector<uint64_t> key;
+    Plan* plan = nullptr;
+  };
+  void grow();
+  void lock() {
+    while (busy_.exchange(true, std::memory_order_acquire)) __builtin_ia32_pause();
+  }
+  void unlock() { busy_.store(false, std::memory_order_release); }
+
+  std::atomic<bool> busy_{false};
+  std::vector<Slot> slots_;  // busy_
+  size_t count_ = 0;         // busy_
+};
+
+// Facts of one overload, found at its first call.
+struct OpInfo {
+  std::string name;  // "aten::add_.Tensor"
+  OpKind kind = OpKind::Functional;
+  const tn_aten_op_t* row = nullptr;
+  OpAccount* account = nullptr;
+  std::vector<ArgInfo> args;
+  int functional_count = 0;
+  std::vector<int8_t> functional_args;  // per functional argument: position in this overload or -1
+  std::vector<c10::IValue> functional_defaults;
+  std::vector<ArgKind> functional_kinds;
+  std::vector<uint8_t> functional_is_dtype;  // absent dtype arguments of out= factories: the out tensor's dtype
+  std::vector<int8_t> written;          // positions of written arguments
+  std::vector<uint8_t> returns_list;    // per return: is it a tensor list
+  std::vector<int8_t> return_of;        // per return: index into |written|, or -1: a new result
+  int generator = -1;                   // position, or -1
+  int device_arg = -1;
+  std::atomic<uint32_t> value_mask{0};  // arguments whose value belongs to the key
+};
+
+// The arguments of one call.
+struct Call {
+  const OpInfo* info;
+  const c10::IValue* args;
+  std::vector<FlatTensor> tensors;
+  std::vector<uint64_t> key;
+  uint64_t hash;
+  int device;
+  bool has_cpu_tensor, is_odd;  // odd: something the fast path must leave to the CPU (|odd_reason|)
+  const char* odd_reason;
+};
+
+// How two tensors lie to each other in memory.
+enum class AliasKind : uint8_t { Disjoint, Same, Overlap };
+AliasKind alias_kind(const at::Tensor& a, const at::Tensor& b);
+
+// Fills |call|'s tensors, key and hash. Never throws for bad arguments: marks the call odd.
+void call_encode(Call& call, const OpInfo& info, const c10::IValue* args);
+
+// Lowers and compiles. Returns a plan (possibly one that names the CPU); nullptr with |out_reason| when this call goes
+// to the CPU but the reason must not be kept. May resize out= tensors: then |out_again| is set and the call must be
+// encoded anew. Throws OutOfMemoryError.
+Plan* plan_build(const Call& call, std::string& out_reason, bool& out_again);
+
+// Result sizes and strides -> the strides a fresh result gets under |rule|. |tensors|: the call's arguments.
+struct StrideOperand {
+  const int64_t* sizes;
+  const int64_t* strides;
+  int rank;
+};
+void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& operands, int memory_format, int rank,
+                    const int64_t* sizes, int64_t* out_strides);
+
+// A fresh device tensor.
+at::Tensor make_result(const ResultPlan& result, int device, int64_t stream);
+
+void run_operator(const c10::OperatorHandle& op, OpInfo& info, PlanCache& cache, torch::jit::Stack* stack);
+void op_info_init(OpInfo& info, const c10::OperatorHandle& op);
+
+struct PlanCacheStats {
+  int64_t hits, misses, entries;
+};
+PlanCacheStats plan_cache_stats();
+
+}  // namespace tn::bridge

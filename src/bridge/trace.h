@@ -1,0 +1,123 @@
+// A trace: a list of functional ATen calls and integer expressions over parameters, with no size fixed.
+//
+// torch.compile records one per graph. Running it with concrete arguments lowers all calls into one graph program per
+// set of sizes, strides and dtypes, and keeps programs in an LRU. If the core refuses a call, the trace runs call by
+// call through the dispatcher, so the result is right and the account names the operator that fell back.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "op.h"
+
+namespace tn::bridge {
+
+// A value of a trace: a tensor (parameter or result of a call), an integer expression, or nothing.
+struct TraceValue {
+  enum Kind : uint8_t { None, Param, Result, Int } kind = None;
+  int32_t index = 0;  // parameter, call, or integer expression
+  int32_t item = 0;   // Result: which one
+};
+
+struct TraceArg {
+  enum Kind : uint8_t { Constant, Value, List } kind = Constant;
+  c10::IValue constant;
+  TraceValue value;
+  std::vector<TraceArg> items;
+};
+
+enum class IntOp : uint8_t {
+  Constant, Param, Size, Stride, Numel, Add, Sub, Mul, FloorDiv, Mod, Min, Max, Neg, Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not
+};
+
+struct IntNode {
+  IntOp op;
+  int64_t constant = 0;  // Constant; Size and Stride: dimension
+  int32_t a = -1, b = -1;  // expressions; Param: input
+  TraceValue tensor;     // Size, Stride, Numel
+  bool is_dynamic = false;  // depends on an integer parameter, not only on sizes
+};
+
+struct TraceCall {
+  c10::OperatorHandle op;
+  const tn_aten_op_t* row;
+  OpAccount* account;
+  std::vector<ArgKind> kinds;
+  std::vector<TraceArg> args;
+  bool is_view;
+  uint32_t value_mask = 0;  // numbers given by expressions whose value a lowering asked for
+};
+
+int64_t int_apply(IntOp op, int64_t a, int64_t b);
+
+using TraceItem = std::variant<std::monostate, at::Tensor, int64_t>;
+
+class Trace {
+ public:
+  explicit Trace(std::string name) : name_(std::move(name)) {}
+
+  TraceValue add_tensor_param();
+  TraceValue add_int_param();
+  TraceValue add_int(IntNode node);
+  // NotImplementedError if the operator does not exist.
+  int add_call(const std::string& name, std::vector<TraceArg> args,
+               const std::vector<std::pair<std::string, TraceArg>>& keywords);
+  void add_copy(TraceValue param, TraceValue value);
+  // |strides|: per result an empty list (row-major) or one value per dimension.
+  void set_results(std::vector<TraceValue> results, std::vector<std::vector<TraceValue>> strides);
+
+  std::vector<TraceItem> run(const std::vector<TraceItem>& inputs);
+  // The graph for |inputs|, as StableHLO text.
+  std::string describe(const std::vector<TraceItem>& inputs);
+  int64_t program_count();
+  const std::string& name() const { return name_; }
+  const std::string& last_reason() const { return last_reason_; }
+
+  static bool can_lower(const std::string& name);
+
+ private:
+  struct Program;
+  friend class TraceBuilder;
+  friend class TraceRunner;
+  struct ResultSpec {
+    TraceValue value;
+    std::vector<TraceValue> strides;
+    int view_base = -1;           // parameter that the result is a view of
+    std::vector<int> view_chain;  // calls, outermost last
+  };
+
+  bool find_view(TraceValue value, std::vector<int>& chain, int& base) const;
+  void encode(const std::vector<TraceItem>& inputs, std::vector<uint64_t>& key) const;
+  std::shared_ptr<Program> find(const std::vector<TraceItem>& inputs);
+  std::shared_ptr<Program> instantiate(const std::vector<TraceItem>& inputs);
+  std::vector<TraceItem> launch(const Program& program, const std::vector<TraceItem>& inputs);
+  std::vector<TraceItem> run_eagerly(const std::vector<TraceItem>& inputs);
+  // |inputs| of this run; throws for sizes of computed tensors, which only a build knows.
+  int64_t int_value(int index, const std::vector<TraceItem>& inputs) const;
+  bool needs_build(int index) const;
+  at::Tensor view_value(const ResultSpec& spec, const std::vector<TraceItem>& inputs) const;
+  void mark_structural(const TraceArg& arg);
+  void mark_structural(TraceValue value);
+
+  std::string name_;
+  std::vector<uint8_t> param_is_int_;
+  std::vector<uint8_t> param_is_written_;
+  std::vector<uint8_t> int_is_structural_;  // per parameter: its value belongs to the key
+  std::vector<IntNode> ints_;
+  std::vector<TraceCall> calls_;
+  std::vector<std::pair<int, TraceValue>> copies_;
+  std::vector<ResultSpec> results_;
+  std::string last_reason_;
+
+  std::mutex mutex_;
+  std::list<std::pair<std::vector<uint64_t>, std::shared_ptr<Program>>> programs_;  // mutex_; newest first
+};
+
+}  // namespace tn::bridge
