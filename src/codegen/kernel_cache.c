@@ -100,15 +100,20 @@ static void put(tn_kernel_table_t* t, tn_kernel_entry_t* entry) {
   atomic_store_explicit(&t->slots[i], entry, memory_order_release);
 }
 
+static tn_kernel_table_t* new_table(size_t capacity, tn_kernel_table_t* previous) {
+  tn_kernel_table_t* t = calloc(1, sizeof *t + capacity * sizeof t->slots[0]);
+  if (!t) return NULL;
+  t->mask = capacity - 1;
+  t->previous = previous;
+  return t;
+}
+
 // Room for one more entry. Called with table_lock held.
 static tn_kernel_table_t* grow(void) {
   tn_kernel_table_t* old = atomic_load_explicit(&table, memory_order_relaxed);
   if (old && entry_count * 2 < old->mask) return old;
-  const size_t capacity = old ? 2 * (old->mask + 1) : 256;
-  tn_kernel_table_t* t = calloc(1, sizeof *t + capacity * sizeof t->slots[0]);
+  tn_kernel_table_t* t = new_table(old ? 2 * (old->mask + 1) : 256, old);
   if (!t) return NULL;
-  t->mask = capacity - 1;
-  t->previous = old;
   for (size_t i = 0; old && i <= old->mask; ++i) {
     tn_kernel_entry_t* entry = atomic_load_explicit(&old->slots[i], memory_order_relaxed);
     if (entry) put(t, entry);
@@ -305,8 +310,12 @@ tn_status_t tn_kernel_lookup_many(const tn_kernel_program_t* const* programs, in
 
 void tn_kernel_cache_forget(void) {
   pthread_mutex_lock(&table_lock);
-  atomic_store_explicit(&table, NULL, memory_order_release);  // the old one stays: readers may be in it
-  entry_count = 0;
+  // The old table stays, for readers may be in it.
+  tn_kernel_table_t* t = new_table(256, atomic_load_explicit(&table, memory_order_relaxed));
+  if (t) {
+    atomic_store_explicit(&table, t, memory_order_release);
+    entry_count = 0;
+  }
   pthread_mutex_unlock(&table_lock);
   atomic_store(&stats.entries, 0);
 }

@@ -32,7 +32,7 @@ void tn_object_cache_write(const tn_object_key_t* key, const void* program, size
 
 // ---- maintenance (tn cache) ----------------------------------------------------------------------------------
 typedef struct tn_object_file {
-  char path[512];
+  char path[600];
   int64_t size;
   int64_t used_ns;  // last use, since the epoch
   bool is_valid;    // only if checked

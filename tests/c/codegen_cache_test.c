@@ -80,7 +80,7 @@ static bool has_plugin(void) {
   return api != NULL;
 }
 static void find_path(void* context, const tn_object_file_t* file) { memcpy(context, file->path, sizeof file->path); }
-static void only_path(char out_path[512]) {
+static void only_path(char out_path[600]) {
   out_path[0] = 0;
   TN_EXPECT_OK(tn_object_cache_each(true, find_path, out_path));
 }
@@ -99,7 +99,7 @@ TN_TEST(memory_then_disk_then_generation) {
   const tn_kernel_cache_stats_t s2 = stats();
   TN_EXPECT_EQ(0, s2.generated - s1.generated);
   TN_EXPECT_EQ(1, s2.disk_hits - s1.disk_hits);
-  char path[512];
+  char path[600];
   struct stat info;
   only_path(path);
   TN_EXPECT(stat(path, &info) == 0 && (info.st_mode & 0777) == 0600);
@@ -124,7 +124,7 @@ TN_TEST(damaged_entries_are_misses_and_are_replaced) {
   if (!has_plugin()) return;
   empty_folder();
   TN_EXPECT(lookup(4));
-  char path[512], *good = NULL;
+  char path[600], *good = NULL;
   size_t size = 0;
   only_path(path);
   TN_EXPECT_OK(tn_os_read_file(path, &good, &size));
@@ -234,7 +234,7 @@ TN_TEST(failures_are_reported_and_never_stored) {
   TN_EXPECT_CODE(TN_INTERNAL, tn_kernel_lookup(&bad, &kernel));
   TN_EXPECT(kernel == NULL);
   TN_EXPECT_CODE(TN_INTERNAL, tn_kernel_lookup(&bad, &kernel));
-  char path[512];
+  char path[600];
   only_path(path);
   TN_EXPECT_STR("", path);
 }
