@@ -1,0 +1,191 @@
+"""Records an FX graph of ATen calls into a trace of the core."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+
+from .. import _C
+from .decompositions import overload_name
+
+_INT_OPERATORS: dict[Any, str] = {
+    operator.add: "add",
+    operator.sub: "sub",
+    operator.mul: "mul",
+    operator.floordiv: "floordiv",
+    operator.mod: "mod",
+    operator.neg: "neg",
+    operator.eq: "eq",
+    operator.ne: "ne",
+    operator.lt: "lt",
+    operator.le: "le",
+    operator.gt: "gt",
+    operator.ge: "ge",
+    operator.and_: "and",
+    operator.or_: "or",
+    torch.sym_max: "max",
+    torch.sym_min: "min",
+    torch.sym_not: "not",
+}
+
+
+class UnsupportedGraph(Exception):
+    """A node that a trace cannot hold; the message names it and the user's line."""
+
+
+def _where(node: fx.Node) -> str:
+    """The user's line that |node| comes from, or "" if the graph does not say."""
+    lines = [line.strip() for line in (node.stack_trace or "").splitlines() if line.strip().startswith("File")]
+    return f" ({lines[-1]})" if lines else ""
+
+
+class Recorder:
+    """Walks one graph. After |record|, |trace| runs it and |constants| follow the graph's own inputs."""
+
+    def __init__(self, graph_module: fx.GraphModule, name: str) -> None:
+        self.trace = _C.Trace(name)
+        self.constants: list[torch.Tensor] = []
+        self._module = graph_module
+        self._values: dict[fx.Node, Any] = {}
+        self._calls: dict[fx.Node, int] = {}
+        self._symbols: dict[Any, Any] = {}
+
+    def record(self) -> None:
+        """Raises UnsupportedGraph at the first node that does not fit."""
+        handlers: dict[str, Callable[[fx.Node], None]] = {
+            "placeholder": self._placeholder,
+            "get_attr": self._attribute,
+            "call_function": self._call,
+            "output": self._output,
+        }
+        nodes = list(self._module.graph.nodes)
+        for op in ("placeholder", "get_attr"):  # parameters first: their order is that of the inputs
+            for node in nodes:
+                if node.op == op:
+                    handlers[op](node)
+        for node in nodes:
+            if node.op in ("placeholder", "get_attr"):
+                continue
+            if node.op not in handlers:
+                raise UnsupportedGraph(f"{node.op} {node.target}{_where(node)}")
+            handlers[node.op](node)
+
+    # ---- inputs ----------------------------------------------------------------------------------------------
+    def _placeholder(self, node: fx.Node) -> None:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            param = self.trace.tensor_param()
+            for dim, size in enumerate(value.shape):
+                self._learn(size, lambda p=param, d=dim: self.trace.size(p, d))
+        elif isinstance(value, (int, torch.SymInt)):
+            param = self.trace.int_param()
+            self._learn(value, lambda p=param: p)
+        elif value is None and not node.users:
+            param = None
+        else:
+            raise UnsupportedGraph(f"an input of type {type(value).__name__}: {node.name}")
+        self._values[node] = param
+
+    def _learn(self, size: Any, value: Callable[[], Any]) -> None:
+        """A symbol that is exactly the size of an input can be read from it."""
+        if isinstance(size, torch.SymInt):
+            expression = size.node.expr
+            if expression.is_Symbol and expression not in self._symbols:
+                self._symbols[expression] = value()
+
+    def _attribute(self, node: fx.Node) -> None:
+        value: Any = self._module
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        if not isinstance(value, torch.Tensor):
+            raise UnsupportedGraph(f"attribute {node.target} of type {type(value).__name__}{_where(node)}")
+        self.constants.append(value.detach())
+        self._values[node] = self.trace.tensor_param()
+
+    # ---- calls -----------------------------------------------------------------------------------------------
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, fx.Node):
+            return self._value(value)
+        if isinstance(value, torch.SymInt):
+            return self._symbolic(value)
+        if isinstance(value, (list, tuple)):
+            return [self._argument(item) for item in value]
+        return value
+
+    def _value(self, node: fx.Node) -> Any:
+        if node not in self._values and node in self._calls:
+            self._values[node] = self.trace.result(self._calls[node])
+        return self._values[node]
+
+    def _call(self, node: fx.Node) -> None:
+        target = node.target
+        if target is operator.getitem:
+            source, index = node.args
+            self._values[node] = self.trace.result(self._calls[source], index)
+        elif target in _INT_OPERATORS:
+            self._values[node] = self.trace.int_op(_INT_OPERATORS[target], *[self._argument(a) for a in node.args])
+        elif target is torch.ops.aten.sym_size.int:
+            self._values[node] = self.trace.size(self._value(node.args[0]), node.args[1])
+        elif target is torch.ops.aten.sym_stride.int:
+            self._values[node] = self.trace.stride(self._value(node.args[0]), node.args[1])
+        elif target is torch.ops.aten.sym_numel.default:
+            self._values[node] = self.trace.numel(self._value(node.args[0]))
+        elif target is torch.ops.aten.copy_.default:
+            param, value = self._value(node.args[0]), self._value(node.args[1])
+            self.trace.copy_to(param, value)
+            self._values[node] = value
+        elif target is torch.ops.prims.convert_element_type.default:
+            arguments = [self._value(node.args[0])]
+            self._calls[node] = self.trace.call("_to_copy", arguments, {"dtype": node.args[1]})
+        elif isinstance(target, torch._ops.OpOverload) and target.namespace == "aten":
+            keywords = {name: self._argument(value) for name, value in node.kwargs.items()}
+            try:
+                arguments = [self._argument(argument) for argument in node.args]
+                self._calls[node] = self.trace.call(overload_name(target), arguments, keywords)
+            except (TypeError, NotImplementedError) as error:
+                raise UnsupportedGraph(f"{target}: {error}{_where(node)}") from error
+        else:
+            raise UnsupportedGraph(f"{target}{_where(node)}")
+
+    # ---- results ---------------------------------------------------------------------------------------------
+    def _output(self, node: fx.Node) -> None:
+        results, strides = [], []
+        for item in node.args[0]:
+            results.append(self._argument(item))
+            value = item.meta.get("val") if isinstance(item, fx.Node) else None
+            strides.append([self._integer(s) for s in value.stride()] if isinstance(value, torch.Tensor) else None)
+        self.trace.set_results(results, strides)
+
+    def _integer(self, value: Any) -> Any:
+        return self._symbolic(value) if isinstance(value, torch.SymInt) else int(value)
+
+    def _symbolic(self, value: torch.SymInt) -> Any:
+        return self._expression(value.node.expr)
+
+    def _expression(self, expression: Any) -> Any:
+        """An integer expression of sympy over the symbols of the inputs."""
+        if expression.is_Integer:
+            return int(expression)
+        if expression.is_Symbol:
+            if expression not in self._symbols:
+                raise UnsupportedGraph(f"the size {expression}, which no input has")
+            return self._symbols[expression]
+        names = {
+            "Add": "add",
+            "Mul": "mul",
+            "FloorDiv": "floordiv",
+            "CleanDiv": "floordiv",
+            "PythonMod": "mod",
+            "Mod": "mod",
+            "Max": "max",
+            "Min": "min",
+        }
+        name = names.get(type(expression).__name__)
+        if name is None:
+            raise UnsupportedGraph(f"the integer expression {expression}")
+        result = self._expression(expression.args[0])
+        for argument in expression.args[1:]:
+            result = self.trace.int_op(name, result, self._expression(argument))
+        return result
