@@ -6,6 +6,7 @@
 #include "bridge.h"
 #include "generator.h"
 #include "module.h"
+#include "tn/kernel_program.h"
 
 namespace py = pybind11;
 
@@ -67,6 +68,23 @@ py::dict memory_stats(int device) {
   return flat;
 }
 
+// How often kernels were found in memory, read from disk, or generated, since the process started.
+py::dict kernel_stats() {
+  tn_kernel_cache_stats_t stats;
+  tn_kernel_cache_stats(&stats);
+  py::dict flat;
+  flat["from_memory"] = stats.memory_hits;
+  flat["from_disk"] = stats.disk_hits;
+  flat["generated"] = stats.generated;
+  flat["failures"] = stats.failures;
+  flat["bad_entries"] = stats.bad_entries;
+  flat["generate_ns"] = stats.generate_ns;
+  flat["load_ns"] = stats.load_ns;
+  flat["entries"] = stats.entries;
+  flat["code_bytes"] = stats.code_bytes;
+  return flat;
+}
+
 py::object default_generator_object(int device) {
   return py::reinterpret_steal<py::object>(THPGenerator_Wrap(default_generator(device)));
 }
@@ -102,6 +120,7 @@ PYBIND11_MODULE(_C, m) {
     check(tn_device_synchronize(device_index({kNeuron, static_cast<c10::DeviceIndex>(device)})));
   });
   m.def("_memory_stats", &memory_stats);
+  m.def("_kernel_stats", &kernel_stats);
   m.def("_memory_info", [](int device) {
     size_t free = 0, total = 0;
     tn_heap_info(device_index({kNeuron, static_cast<c10::DeviceIndex>(device)}), &free, &total);
