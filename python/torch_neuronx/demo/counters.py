@@ -7,22 +7,12 @@ from typing import Any
 
 import torch
 
-# Names under which the kernel counters may stand, per meaning.
-_GENERATED = ("kernels_generated", "generated", "total_compilations")
-_DISK = ("kernels_from_disk", "from_disk", "disk_hits", "persistent_hits")
-_MEMORY = ("kernels_from_memory", "from_memory", "memory_hits", "in_memory_hits")
-
-
 def _package() -> Any:
     try:
         import torch_neuronx
     except ImportError:
         return None
     return torch_neuronx
-
-
-def _pick(stats: dict[str, Any], names: tuple[str, ...]) -> int | None:
-    return next((int(stats[name]) for name in names if name in stats), None)
 
 
 @dataclass
@@ -43,13 +33,11 @@ class Kernels:
 
 
 def kernels() -> Kernels:
-    native = getattr(_package(), "_C", None)
-    for name in ("kernel_stats", "_kernel_stats", "_get_compilation_cache_stats"):
-        read = getattr(native, name, None)
-        if read is not None:
-            stats = dict(read())
-            return Kernels(_pick(stats, _GENERATED), _pick(stats, _DISK), _pick(stats, _MEMORY))
-    return Kernels()
+    read = getattr(getattr(_package(), "_C", None), "_kernel_stats", None)
+    if read is None:
+        return Kernels()
+    stats = read()
+    return Kernels(stats["generated"], stats["from_disk"], stats["from_memory"])
 
 
 @dataclass
@@ -104,7 +92,5 @@ def set_threads(count: int) -> None:
     """Gives PyTorch's CPU kernels and the device the same number of threads."""
     torch.set_num_threads(count)
     native = getattr(_package(), "_C", None)
-    for name in ("_set_thread_count", "set_num_threads"):
-        if hasattr(native, name):
-            getattr(native, name)(count)
-            return
+    if hasattr(native, "_set_thread_count"):
+        native._set_thread_count(count)
