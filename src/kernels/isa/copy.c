@@ -12,8 +12,8 @@ enum { BLOCK = 256 };
 
 typedef void (*convert_fn_t)(const void* x, void* out, int64_t count);
 
-#define NATIVE(X)                                                                                             \
-  X(b, uint8_t) X(i8, int8_t) X(i16, int16_t) X(i32, int32_t) X(i64, int64_t) X(u8, uint8_t) X(u16, uint16_t) \
+#define NATIVE(X)                                                                                        \
+  X(i8, int8_t) X(i16, int16_t) X(i32, int32_t) X(i64, int64_t) X(u8, uint8_t) X(u16, uint16_t)          \
   X(u32, uint32_t) X(u64, uint64_t)
 
 #define INT_TO(from, F, to, T)                                              \
@@ -28,11 +28,10 @@ typedef void (*convert_fn_t)(const void* x, void* out, int64_t count);
     uint8_t* b = out;                                                       \
     for (int64_t i = 0; i < count; ++i) b[i] = a[i] != 0;                   \
   }
-#define INT_ROW(from, F)                                                                                    \
-  INT_TO_BOOL(from, F) INT_TO(from, F, i8, int8_t) INT_TO(from, F, i16, int16_t) INT_TO(from, F, i32, int32_t) \
-  INT_TO(from, F, i64, int64_t) INT_TO(from, F, u8, uint8_t) INT_TO(from, F, u16, uint16_t)                 \
-  INT_TO(from, F, u32, uint32_t) INT_TO(from, F, u64, uint64_t) INT_TO(from, F, f32, float)                 \
-  INT_TO(from, F, f64, double)
+// The sign of the target does not matter. Bool is a u8.
+#define INT_ROW(from, F)                                                                                     \
+  INT_TO_BOOL(from, F) INT_TO(from, F, u8, uint8_t) INT_TO(from, F, u16, uint16_t) INT_TO(from, F, u32, uint32_t) \
+  INT_TO(from, F, u64, uint64_t) INT_TO(from, F, f32, float) INT_TO(from, F, f64, double)
 NATIVE(INT_ROW)
 
 // Float to integer passes through int64. Where a whole block fits int32, that is the same and vectorizes.
@@ -50,21 +49,20 @@ NATIVE(INT_ROW)
       }                                                                                       \
     }                                                                                         \
   }
-#define FLOAT_ROW(from, F)                                                                                   \
-  INT_TO_BOOL(from, F) FLOAT_TO(from, F, i8, int8_t, tn_f64_to_i64) FLOAT_TO(from, F, i16, int16_t, tn_f64_to_i64) \
-  FLOAT_TO(from, F, i32, int32_t, tn_f64_to_i64) FLOAT_TO(from, F, i64, int64_t, tn_f64_to_i64)              \
-  FLOAT_TO(from, F, u8, uint8_t, tn_f64_to_i64) FLOAT_TO(from, F, u16, uint16_t, tn_f64_to_i64)              \
-  FLOAT_TO(from, F, u32, uint32_t, tn_f64_to_i64) FLOAT_TO(from, F, u64, uint64_t, tn_f64_to_u64)            \
-  INT_TO(from, F, f32, float) INT_TO(from, F, f64, double)
+#define FLOAT_ROW(from, F)                                                                              \
+  INT_TO_BOOL(from, F) FLOAT_TO(from, F, u8, uint8_t, tn_f64_to_i64) FLOAT_TO(from, F, u16, uint16_t, tn_f64_to_i64) \
+  FLOAT_TO(from, F, u32, uint32_t, tn_f64_to_i64) FLOAT_TO(from, F, i64, int64_t, tn_f64_to_i64)        \
+  FLOAT_TO(from, F, u64, uint64_t, tn_f64_to_u64) INT_TO(from, F, f32, float) INT_TO(from, F, f64, double)
 FLOAT_ROW(f32, float)
 FLOAT_ROW(f64, double)
 
 // The enum has f16 and bf16 between the integers and f32; they have no entry.
-#define TO(from)                                                                                              \
-  {from##_to_b, from##_to_i8, from##_to_i16, from##_to_i32, from##_to_i64, from##_to_u8, from##_to_u16,       \
+#define TO(from, i64)                                                                                         \
+  {from##_to_b, from##_to_u8, from##_to_u16, from##_to_u32, from##_to_##i64, from##_to_u8, from##_to_u16,     \
    from##_to_u32, from##_to_u64, NULL, NULL, from##_to_f32, from##_to_f64},
 static const convert_fn_t native[TN_F64 + 1][TN_F64 + 1] = {
-    TO(b) TO(i8) TO(i16) TO(i32) TO(i64) TO(u8) TO(u16) TO(u32) TO(u64){NULL}, {NULL}, TO(f32) TO(f64)};
+    TO(u8, u64) TO(i8, u64) TO(i16, u64) TO(i32, u64) TO(i64, u64) TO(u8, u64) TO(u16, u64) TO(u32, u64) TO(u64, u64)
+    {NULL}, {NULL}, TO(f32, i64) TO(f64, i64)};
 static const uint8_t sizes[] = {
 #define SIZE(name, text, size, kind) size,
     TN_DTYPES(SIZE)};

@@ -22,30 +22,24 @@
       *to = (T)(expression);                                                                                     \
     }                                                                                                            \
   }
-// Small floats: each update computes in f32 and rounds.
-#define COMBINE_SMALL(name, T, load, store, expression)                                                          \
-  static void name(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) {              \
-    for (int64_t i = 0; i < count; ++i) {                                                                        \
-      T* to = (T*)(void*)((char*)out + i * out_stride);                                                          \
-      const float a = load(*to), b = load(*(const T*)(const void*)((const char*)x + i * x_stride));              \
-      *to = store(expression);                                                                                   \
-    }                                                                                                            \
-  }
-#define INTEGER(name, T, U)                      \
+// Sums, products and bit operations of signed and unsigned integers are the same.
+#define UNSIGNED(name, T, U)                     \
   COMBINE(name##_sum, T, (U)((U)a + (U)b))       \
   COMBINE(name##_prod, T, (U)((U)a * (U)b))      \
-  COMBINE(name##_max, T, a > b ? a : b)          \
-  COMBINE(name##_min, T, a < b ? a : b)          \
   COMBINE(name##_and, T, a & b)                  \
-  COMBINE(name##_or, T, a | b)
-INTEGER(i8, int8_t, uint32_t)
-INTEGER(i16, int16_t, uint32_t)
-INTEGER(i32, int32_t, uint32_t)
-INTEGER(i64, int64_t, uint64_t)
-INTEGER(u8, uint8_t, uint32_t)
-INTEGER(u16, uint16_t, uint32_t)
-INTEGER(u32, uint32_t, uint32_t)
-INTEGER(u64, uint64_t, uint64_t)
+  COMBINE(name##_or, T, a | b)                   \
+  ORDERED(name, T)
+#define ORDERED(name, T)                         \
+  COMBINE(name##_max, T, a > b ? a : b)          \
+  COMBINE(name##_min, T, a < b ? a : b)
+UNSIGNED(u8, uint8_t, uint32_t)
+UNSIGNED(u16, uint16_t, uint32_t)
+UNSIGNED(u32, uint32_t, uint32_t)
+UNSIGNED(u64, uint64_t, uint64_t)
+ORDERED(i8, int8_t)
+ORDERED(i16, int16_t)
+ORDERED(i32, int32_t)
+ORDERED(i64, int64_t)
 #define FLOAT(name, T)                                    \
   COMBINE(name##_sum, T, a + b)                           \
   COMBINE(name##_prod, T, a* b)                           \
@@ -53,15 +47,42 @@ INTEGER(u64, uint64_t, uint64_t)
   COMBINE(name##_min, T, (a < b) | (a != a) ? a : b)
 FLOAT(f32, float)
 FLOAT(f64, double)
-#define SMALL(name, T, load, store)                                        \
-  COMBINE_SMALL(name##_sum, T, load, store, a + b)                         \
-  COMBINE_SMALL(name##_prod, T, load, store, a* b)                         \
-  COMBINE_SMALL(name##_max, T, load, store, (a > b) | (a != a) ? a : b)    \
-  COMBINE_SMALL(name##_min, T, load, store, (a < b) | (a != a) ? a : b)
-SMALL(f16, uint16_t, tn_f16_to_f32, tn_f32_to_f16)
-SMALL(bf16, uint16_t, tn_bf16_to_f32, tn_f32_to_bf16)
-SMALL(e4m3, uint8_t, tn_f8e4m3fn_to_f32, tn_f32_to_f8e4m3fn)
-SMALL(e5m2, uint8_t, tn_f8e5m2_to_f32, tn_f32_to_f8e5m2)
+// Small floats: each update computes in f32 and rounds. A piece at a time goes through f32.
+static void combine_small(tn_dtype_t dtype, tn_combine_fn_t combine, int64_t count, void* out, int64_t out_stride,
+                          const void* x, int64_t x_stride) {
+  enum { PIECE = 64 };
+  const int64_t size = dtype == TN_F16 || dtype == TN_BF16 ? 2 : 1;
+  for (int64_t start = 0; start < count; start += PIECE) {
+    const int64_t n = count - start < PIECE ? count - start : PIECE;
+    char *to = (char*)out + start * out_stride, a_stage[2 * PIECE], b_stage[2 * PIECE];
+    const char *from = (const char*)x + start * x_stride, *a_run = to;
+    if (out_stride != size) {
+      for (int64_t i = 0; i < n; ++i) memcpy(a_stage + i * size, to + i * out_stride, (size_t)size);
+      a_run = a_stage;
+    }
+    if (x_stride != size) {
+      for (int64_t i = 0; i < n; ++i) memcpy(b_stage + i * size, from + i * x_stride, (size_t)size);
+      from = b_stage;
+    }
+    float a[PIECE], b[PIECE];
+    tn_load_small(dtype, a_run, a, n);
+    tn_load_small(dtype, from, b, n);
+    combine(n, a, sizeof(float), b, sizeof(float));
+    tn_store_small(dtype, a, out_stride == size ? to : a_stage, n);
+    if (out_stride != size)
+      for (int64_t i = 0; i < n; ++i) memcpy(to + i * out_stride, a_stage + i * size, (size_t)size);
+  }
+}
+#define SMALL_ONE(name, dtype, kind)                                                                               \
+  static void name##_##kind(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) {       \
+    combine_small(dtype, f32_##kind, count, out, out_stride, x, x_stride);                                         \
+  }
+#define SMALL(name, dtype) \
+  SMALL_ONE(name, dtype, sum) SMALL_ONE(name, dtype, prod) SMALL_ONE(name, dtype, max) SMALL_ONE(name, dtype, min)
+SMALL(f16, TN_F16)
+SMALL(bf16, TN_BF16)
+SMALL(e4m3, TN_F8E4M3FN)
+SMALL(e5m2, TN_F8E5M2)
 
 #define COMPLEX(name, T)                                                                             \
   static void name##_sum(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) {  \
@@ -85,7 +106,10 @@ COMPLEX(c64, float)
 COMPLEX(c128, double)
 
 // Bool: sum is or, product is and.
-#define BYTES(kind)                                                                                           \
+#define BITS(kind)                                                                                              \
+  [TN_I8] = u8_##kind, [TN_I16] = u16_##kind, [TN_I32] = u32_##kind, [TN_I64] = u64_##kind, [TN_U8] = u8_##kind, \
+  [TN_U16] = u16_##kind, [TN_U32] = u32_##kind, [TN_U64] = u64_##kind
+#define INTEGERS(kind)                                                                                          \
   [TN_I8] = i8_##kind, [TN_I16] = i16_##kind, [TN_I32] = i32_##kind, [TN_I64] = i64_##kind, [TN_U8] = u8_##kind, \
   [TN_U16] = u16_##kind, [TN_U32] = u32_##kind, [TN_U64] = u64_##kind
 #define FLOATS(kind)                                                                                      \
@@ -95,10 +119,10 @@ COMPLEX(c128, double)
 
 const tn_index_table_t TN_ISA_NAME(tn_index_table) = {
     .combine = {
-        [TN_REDUCE_SUM] = {[TN_BOOL] = u8_or, BYTES(sum), FLOATS(sum), COMPLEXES(sum)},
-        [TN_REDUCE_PROD] = {[TN_BOOL] = u8_and, BYTES(prod), FLOATS(prod), COMPLEXES(prod)},
-        [TN_REDUCE_MAX] = {[TN_BOOL] = u8_or, BYTES(max), FLOATS(max)},
-        [TN_REDUCE_MIN] = {[TN_BOOL] = u8_and, BYTES(min), FLOATS(min)},
-        [TN_REDUCE_AND] = {[TN_BOOL] = u8_and, BYTES(and)},
-        [TN_REDUCE_OR] = {[TN_BOOL] = u8_or, BYTES(or)},
+        [TN_REDUCE_SUM] = {[TN_BOOL] = u8_or, BITS(sum), FLOATS(sum), COMPLEXES(sum)},
+        [TN_REDUCE_PROD] = {[TN_BOOL] = u8_and, BITS(prod), FLOATS(prod), COMPLEXES(prod)},
+        [TN_REDUCE_MAX] = {[TN_BOOL] = u8_or, INTEGERS(max), FLOATS(max)},
+        [TN_REDUCE_MIN] = {[TN_BOOL] = u8_and, INTEGERS(min), FLOATS(min)},
+        [TN_REDUCE_AND] = {[TN_BOOL] = u8_and, BITS(and)},
+        [TN_REDUCE_OR] = {[TN_BOOL] = u8_or, BITS(or)},
     }};

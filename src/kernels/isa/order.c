@@ -56,7 +56,7 @@ static inline uint64_t key_f64(double value, uint64_t nan) {
 static void keys_narrow(tn_dtype_t dtype, const char* x, int64_t stride, int64_t count, bool flip, bool nan_first,
                         uint32_t* out) {
   const uint32_t mask = flip ? ~0u : 0, nan = nan_first ? 0 : ~0u;
-  char stage[CHUNK * 4] __attribute__((aligned(4)));
+  char stage[CHUNK * 4] __attribute__((aligned(4))) = {0};
   const int64_t size = dtype == TN_I32 || dtype == TN_U32 || dtype == TN_F32                                   ? 4
                        : dtype == TN_I16 || dtype == TN_U16 || dtype == TN_F16 || dtype == TN_BF16 ? 2
                                                                                                    : 1;

@@ -1,5 +1,9 @@
 // Softmax and cross entropy, compiled per instruction set.
+#ifdef TN_ISA_GENERIC
+#pragma GCC optimize("O1")
+#else
 #pragma GCC optimize("O2")  // the vectors are written out; more would only unroll
+#endif
 #include "src/kernels/isa/row_types.h"
 #include "src/kernels/isa/rows_table.h"
 

@@ -6,9 +6,16 @@
 #include "src/kernels/isa/isa_vec.h"
 #include "src/kernels/isa/vec_math.h"
 
+// Without instructions for it a conversion is long: out of line then.
+#if defined(TN_ISA_AVX2) || defined(TN_ISA_AVX512)
+#define TN_HALF TN_INLINE
+#else
+#define TN_HALF static __attribute__((noinline, unused))
+#endif
+
 typedef uint16_t vh __attribute__((vector_size(TN_VECTOR_BYTES / 2)));  // as many halves as vf has lanes
 
-TN_INLINE vf vh_load_bf16(const uint16_t* p) {
+TN_HALF vf vh_load_bf16(const uint16_t* p) {
 #if defined(TN_ISA_AVX512)
   return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(const void*)p)), 16);
 #elif defined(TN_ISA_AVX2)
@@ -19,7 +26,7 @@ TN_INLINE vf vh_load_bf16(const uint16_t* p) {
   return (vf)(__builtin_convertvector(half, vu) << 16);
 #endif
 }
-TN_INLINE void vh_store_bf16(uint16_t* p, vf v) {
+TN_HALF void vh_store_bf16(uint16_t* p, vf v) {
   const vu bits = (vu)v;
   const vu rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
   const vu is_nan = (vu)(v != v);
@@ -32,7 +39,7 @@ TN_INLINE void vh_store_bf16(uint16_t* p, vf v) {
   memcpy(p, &half, sizeof half);
 #endif
 }
-TN_INLINE vf vh_load_f16(const uint16_t* p) {
+TN_HALF vf vh_load_f16(const uint16_t* p) {
 #if defined(TN_ISA_AVX512)
   return (vf)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)(const void*)p));
 #elif defined(TN_ISA_AVX2)
@@ -43,7 +50,7 @@ TN_INLINE vf vh_load_f16(const uint16_t* p) {
   return v;
 #endif
 }
-TN_INLINE void vh_store_f16(uint16_t* p, vf v) {
+TN_HALF void vh_store_f16(uint16_t* p, vf v) {
 #if defined(TN_ISA_AVX512)
   _mm256_storeu_si256((__m256i*)(void*)p, _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
 #elif defined(TN_ISA_AVX2)
