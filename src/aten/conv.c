@@ -90,6 +90,10 @@ tn_status_t tn_lower_convolution(tn_lowering_t* l) {
   geometry_t geometry;
   TN_TRY(read_geometry(l, x, weight, 3, &geometry));
   const tn_conv_t* conv = &geometry.conv;
+  // f16 and bf16 compute in f32 and round once, the bias included.
+  const tn_dtype_t dtype = tn_dtype_of(x), opmath = tn_opmath_dtype(dtype);
+  x = tn_convert(l->graph, x, opmath);
+  weight = tn_convert(l->graph, weight, opmath);
   const tn_node_t* y;
   if (geometry.is_transposed) {
     // A transposed convolution is the gradient of the convolution whose input it restores.
@@ -106,11 +110,11 @@ tn_status_t tn_lower_convolution(tn_lowering_t* l) {
     y = tn_convolution(l->graph, x, weight, conv);
   }
   if (bias) {
-    if (tn_rank(bias) != 1 || !y || tn_dim(bias, 0) != tn_dim(y, 1) || tn_dtype_of(bias) != tn_dtype_of(x))
+    if (tn_rank(bias) != 1 || !y || tn_dim(bias, 0) != tn_dim(y, 1) || tn_dtype_of(bias) != dtype)
       return TN_DECLINE("convolution: bias");
-    y = tn_binary(l->graph, TN_OP_ADD, y, along_channels(l, bias, y));
+    y = tn_binary(l->graph, TN_OP_ADD, y, along_channels(l, tn_convert(l->graph, bias, opmath), y));
   }
-  tn_return(l, y);
+  tn_return(l, tn_convert(l->graph, y, dtype));
   return TN_OK;
 }
 
@@ -121,6 +125,10 @@ static tn_status_t convolution_backward(tn_lowering_t* l, int first) {
   const int64_t* mask;
   if (tn_arg_ints(l, first + 6, &mask) != 3) return TN_DECLINE("%s: output_mask", l->op->name);
   const tn_conv_t* conv = &geometry.conv;
+  const tn_dtype_t dtype = tn_dtype_of(x), opmath = tn_opmath_dtype(dtype);
+  grad = tn_convert(l->graph, grad, opmath);
+  x = tn_convert(l->graph, x, opmath);
+  weight = tn_convert(l->graph, weight, opmath);
   const tn_node_t *dx = NULL, *dweight = NULL, *dbias = NULL;
   const int64_t *x_sizes = x->types[0].dims + 2, *weight_sizes = weight->types[0].dims + 2;
   if (!geometry.is_transposed) {
@@ -141,7 +149,7 @@ static tn_status_t convolution_backward(tn_lowering_t* l, int first) {
   const tn_node_t* results[] = {dx, dweight, dbias};
   for (int i = 0; i < 3; ++i) {
     if (mask[i]) {
-      tn_return(l, results[i]);
+      tn_return(l, tn_convert(l->graph, results[i], dtype));
     } else {
       tn_return_none(l);
     }

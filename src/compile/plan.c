@@ -256,7 +256,7 @@ static const tn_node_t* find_addend(planner_t* p, const tn_node_t* node, tn_plan
     while (is_movement(base)) base = base->operands[0];
     if (tn_param_is_scalar(base)) return NULL;
   }
-  return p->target->takes_addend(node, addend) ? user : NULL;
+  return p->target->takes_addend(node, out_addend) ? user : NULL;
 }
 
 static tn_status_t plan_whole(planner_t* p, const tn_node_t* node) {

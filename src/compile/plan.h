@@ -98,7 +98,7 @@ typedef struct tn_plan_target {
   bool (*takes_view)(const tn_node_t* node, int operand, const tn_plan_view_t* view);
   bool (*writes_strides)(const tn_node_t* node);
   // True if the node can add a broadcast addend to its result.
-  bool (*takes_addend)(const tn_node_t* node, const tn_node_t* addend);
+  bool (*takes_addend)(const tn_node_t* node, const tn_plan_view_t* addend);
 } tn_plan_target_t;
 
 // simplify, fuse, plan; the one place that lists the passes. |scratch| receives the simplified graph, which the plan's

@@ -24,10 +24,14 @@ static bool writes_strides(const tn_node_t* node) {
   return adapter && adapter->writes_strides;
 }
 
-static bool takes_addend(const tn_node_t* node, const tn_node_t* addend) {
-  (void)addend;
+// A product takes any addend, a convolution one value per channel.
+static bool takes_addend(const tn_node_t* node, const tn_plan_view_t* addend) {
   const tn_dtype_t dtype = node->types[0].dtype;
-  return node->op == TN_OP_DOT_GENERAL && tn_whole_find(node) && (dtype == TN_F32 || dtype == TN_F64);
+  if (!tn_whole_find(node) || (dtype != TN_F32 && dtype != TN_F64)) return false;
+  if (node->op == TN_OP_DOT_GENERAL) return true;
+  for (int d = 0; d < addend->type.rank; ++d)
+    if (addend->type.dims[d] != 1 && addend->strides[d] != (d == 1)) return false;
+  return true;
 }
 
 static const tn_plan_target_t k_target = {has_composite, takes_view, writes_strides, takes_addend};

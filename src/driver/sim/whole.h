@@ -50,6 +50,7 @@ bool tn_whole_any_view(const tn_node_t* node, int operand, const tn_plan_view_t*
 
 // The adapters by family; each table ends with a row whose prepare is NULL.
 extern const tn_whole_adapter_t tn_whole_contraction[];
+extern const tn_whole_adapter_t tn_whole_conv[];
 extern const tn_whole_adapter_t tn_whole_movement[];
 extern const tn_whole_adapter_t tn_whole_index[];
 extern const tn_whole_adapter_t tn_whole_order[];

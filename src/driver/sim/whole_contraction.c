@@ -1,4 +1,4 @@
-// Adapters of dot_general and convolution.
+// Adapter of dot_general.
 #include <string.h>
 
 #include "driver/sim/whole.h"
