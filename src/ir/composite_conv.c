@@ -40,9 +40,10 @@ static tn_status_t check_forward(const tn_conv_t* conv, const tn_type_t* x, cons
   bool fits = x->dims[0] == grad->dims[0] && grad->dims[1] == weight->dims[0] && x->dims[1] % conv->groups == 0 &&
               x->dims[1] / conv->groups == weight->dims[1] && weight->dims[0] % conv->groups == 0;
   for (int i = 0; fits && i < conv->spatial; ++i) {
-    int64_t room = span(x->dims[2 + i], conv->lhs_dilation[i]) + conv->low[i] + conv->high[i] -
-                   span(weight->dims[2 + i], conv->rhs_dilation[i]);
-    fits = grad->dims[2 + i] == (room < 0 ? 0 : room / conv->stride[i] + 1);
+    int64_t extent;
+    fits = tn_shape_window(x->dims[2 + i], conv->lhs_dilation[i], conv->low[i], conv->high[i], weight->dims[2 + i],
+                           conv->rhs_dilation[i], conv->stride[i], &extent) &&
+           extent == grad->dims[2 + i];
   }
   if (fits) return TN_OK;
   char a[TN_TYPE_TEXT_SIZE], b[TN_TYPE_TEXT_SIZE], c[TN_TYPE_TEXT_SIZE];

@@ -9,12 +9,6 @@ typedef struct tn_pool_window {
   const int64_t *size, *stride, *low, *high, *dilation;
 } tn_pool_window_t;
 
-// Output extent of one dimension.
-static int64_t pooled(int64_t x, int64_t size, int64_t stride, int64_t low, int64_t high, int64_t dilation) {
-  int64_t room = x + low + high - ((size - 1) * dilation + 1);
-  return room < 0 ? 0 : room / stride + 1;
-}
-
 // ---- types ----------------------------------------------------------------------------------------------
 static tn_status_t check_window(const tn_shape_t* shape, int rank, bool has_dilation, tn_pool_window_t* out) {
   static const int64_t ones[TN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -39,8 +33,11 @@ static tn_status_t check_window(const tn_shape_t* shape, int rank, bool has_dila
 static tn_type_t pooled_type(const tn_type_t* x, const tn_pool_window_t* w) {
   tn_type_t type = *x;
   for (int i = 0; i < w->spatial; ++i) {
-    type.dims[w->lead + i] =
-        pooled(x->dims[w->lead + i], w->size[i], w->stride[i], w->low[i], w->high[i], w->dilation[i]);
+    int64_t* extent = &type.dims[w->lead + i];
+    if (!tn_shape_window(x->dims[w->lead + i], 1, w->low[i], w->high[i], w->size[i], w->dilation[i], w->stride[i],
+                         extent)) {
+      *extent = -1;  // found by tn_shape_check_type
+    }
   }
   return type;
 }
@@ -64,7 +61,7 @@ tn_status_t tn_composite_types_max_pool(tn_shape_t* shape) {
   shape->types[0] = shape->types[1] = pooled_type(tn_shape_operand(shape, 0), &w);
   shape->types[1].dtype = TN_I64;
   shape->result_count = 2;
-  return TN_OK;
+  return tn_shape_check_type(shape, &shape->types[1]);
 }
 tn_status_t tn_composite_types_max_pool_backward(tn_shape_t* shape) {
   TN_TRY(tn_shape_check_class(shape, 0, TN_SHAPE_REAL));
@@ -79,7 +76,7 @@ tn_status_t tn_composite_types_avg_pool(tn_shape_t* shape) {
   TN_TRY(check_window(shape, tn_shape_operand(shape, 0)->rank, false, &w));
   shape->types[0] = pooled_type(tn_shape_operand(shape, 0), &w);
   shape->result_count = 1;
-  return TN_OK;
+  return tn_shape_check_type(shape, &shape->types[0]);
 }
 tn_status_t tn_composite_types_avg_pool_backward(tn_shape_t* shape) {
   tn_pool_window_t w;

@@ -81,6 +81,16 @@ tn_status_t tn_shape_check_class(const tn_shape_t* shape, int operand, int class
                         tn_dtype_name(dtype));
 }
 
+bool tn_shape_window(int64_t extent, int64_t base, int64_t low, int64_t high, int64_t size, int64_t dilation,
+                     int64_t stride, int64_t* out_extent) {
+  // Products of two int64 and a few sums fit 128 bits.
+  __int128 span = (extent ? (__int128)(extent - 1) * base + 1 : 0) + low + high;
+  __int128 room = span - (size ? (__int128)(size - 1) * dilation + 1 : 0);
+  __int128 count = room < 0 ? 0 : room / stride + 1;
+  *out_extent = (int64_t)count;
+  return count <= INT64_MAX;
+}
+
 tn_status_t tn_shape_check_kind(const tn_shape_t* shape, int operand, int64_t kind, bool allow_assign) {
   switch (kind) {
     case TN_REDUCE_SUM: case TN_REDUCE_PROD: return tn_shape_check_class(shape, operand, TN_SHAPE_NUMBER);

@@ -49,6 +49,10 @@ enum {
   TN_SHAPE_ANY = TN_SHAPE_NUMBER | TN_SHAPE_BOOL,
 };
 tn_status_t tn_shape_check_class(const tn_shape_t* shape, int operand, int classes);
+// How many windows fit: |extent| elements |base| apart with padding, windows of |size| elements |dilation| apart, moved
+// by |stride|. Steps are >= 1. False if that exceeds int64.
+bool tn_shape_window(int64_t extent, int64_t base, int64_t low, int64_t high, int64_t size, int64_t dilation,
+                     int64_t stride, int64_t* out_extent);
 // Which dtypes a reduction kind accepts.
 tn_status_t tn_shape_check_kind(const tn_shape_t* shape, int operand, int64_t kind, bool allow_assign);
 

@@ -105,10 +105,10 @@ tn_status_t tn_shape_convolution(tn_shape_t* shape) {
     if (stride[i] < 1 || lhs_dilation[i] < 1 || rhs_dilation[i] < 1) {
       return TN_SHAPE_ERROR(shape, "spatial dimension %d: expected stride and dilations >= 1", i);
     }
-    int64_t x = lhs->dims[2 + i], k = rhs->dims[2 + i];
-    int64_t span = (x ? (x - 1) * lhs_dilation[i] + 1 : 0) + low[i] + high[i];
-    int64_t window = k ? (k - 1) * rhs_dilation[i] + 1 : 0;
-    out->dims[2 + i] = span < window ? 0 : (span - window) / stride[i] + 1;
+    if (!tn_shape_window(lhs->dims[2 + i], lhs_dilation[i], low[i], high[i], rhs->dims[2 + i], rhs_dilation[i],
+                         stride[i], &out->dims[2 + i])) {
+      return TN_SHAPE_ERROR(shape, "spatial dimension %d: the extent exceeds 64 bits", i);
+    }
   }
   return tn_shape_check_type(shape, out);
 }

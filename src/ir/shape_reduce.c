@@ -68,10 +68,9 @@ static tn_status_t window_dims(const tn_shape_t* shape, const tn_type_t* x, tn_t
       return TN_SHAPE_ERROR(shape, "dimension %d: expected window, stride and dilations >= 1, got %lld, %lld, %lld, %lld",
                             i, (long long)size[i], (long long)stride[i], (long long)base[i], (long long)dilation[i]);
     }
-    int64_t span = x->dims[i] ? (x->dims[i] - 1) * base[i] + 1 : 0;
-    int64_t window = (size[i] - 1) * dilation[i] + 1;
-    int64_t room = span + low[i] + high[i] - window;
-    out->dims[i] = room < 0 ? 0 : room / stride[i] + 1;
+    if (!tn_shape_window(x->dims[i], base[i], low[i], high[i], size[i], dilation[i], stride[i], &out->dims[i])) {
+      return TN_SHAPE_ERROR(shape, "dimension %d: the number of windows exceeds 64 bits", i);
+    }
   }
   return tn_shape_check_type(shape, out);
 }
