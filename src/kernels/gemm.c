@@ -56,69 +56,118 @@ static tn_gemm_finish_t finish_at(const tn_gemm_plan_t* p, const tn_gemm_offsets
   return f;
 }
 
+// The rows and columns of one task: where its sums go and how A is read.
+typedef struct tn_gemm_task {
+  tn_gemm_offsets_t at;
+  int64_t i0, j0;
+  tn_gemm_block_t block;  // of the whole task
+  char* b_packed;
+} tn_gemm_task_t;
+
+static void* sum_at(const tn_gemm_plan_t* p, const tn_gemm_block_t* block, int64_t j) {
+  return block->sum == NULL ? NULL : (char*)block->sum + j * p->element;
+}
+
+// m = 1: B is read where it lies.
+static void run_row(const tn_gemm_run_t* run, const tn_gemm_task_t* task, const char* a, const char* b, bool is_last) {
+  const tn_gemm_t* g = &run->plan->g;
+  const tn_gemm_block_t* block = &task->block;
+  const tn_gemv_t row = {.cols = block->cols, .depth = block->depth, .a = a, .a_col = g->a_col, .b = b,
+                         .b_row = g->b_row, .b_col = g->b_col, .sum = block->sum};
+  run->table->gemv(g->dtype, &row);
+  if (!is_last || block->finish_is_plain) return;
+  const tn_gemm_finish_t finish = finish_at(run->plan, &task->at, task->i0, task->j0);
+  if (g->dtype == TN_F64) {
+    run->table->finish_f64(&finish, block->sum, block->sum_row, 1, block->cols);
+  } else {
+    run->table->finish_f32(&finish, block->sum, block->sum_row, 1, block->cols);
+  }
+}
+
+// One block of k of a task, in chunks of columns.
+static void run_depth(const tn_gemm_run_t* run, const tn_gemm_task_t* task, int64_t k, const char* b, bool is_last) {
+  const tn_gemm_plan_t* p = run->plan;
+  const tn_gemm_t* g = &p->g;
+  const size_t in_size = tn_dtype_size(g->dtype), element = (size_t)p->element;
+  const int64_t panels = (g->n + p->panel - 1) / p->panel;
+  for (int64_t j = 0; j < task->block.cols; j += p->chunk_cols) {
+    tn_gemm_block_t block = task->block;
+    block.cols = min_i64(p->chunk_cols, task->block.cols - j);
+    block.sum = sum_at(p, &task->block, j);
+    if (p->packs_b) {
+      block.b_panel = block.depth * p->panel;
+      block.b_row = p->panel;
+      block.b_is_padded = true;
+      block.b = task->b_packed;
+      if (p->shares_b) {
+        block.b = run->shared_b + (size_t)(k * panels * p->panel + (task->j0 + j) * block.depth) * element;
+      } else {
+        run->table->pack_b(g->dtype, b + j * g->b_col * (int64_t)in_size, g->b_row, g->b_col, block.depth, block.cols,
+                           p->panel, task->b_packed);
+      }
+    } else {
+      block.b = b + j * g->b_col * (int64_t)in_size;
+      block.b_panel = p->panel;
+      block.b_row = g->b_row;
+    }
+    tn_gemm_finish_t finish;
+    if (is_last) {
+      finish = finish_at(p, &task->at, task->i0, task->j0 + j);
+      block.finish = &finish;
+    }
+    (g->dtype == TN_F64 ? run->table->block_f64 : run->table->block_f32)(&block);
+  }
+}
+
 // One task: rows [i0, i0 + block_rows) x cols [j0, ..) of batch |batch|, over k slice |slice|.
 static void run_block(const tn_gemm_run_t* run, int64_t batch, int64_t slice, int64_t i0, int64_t j0, int worker) {
   const tn_gemm_plan_t* p = run->plan;
   const tn_gemm_t* g = &p->g;
   const size_t in_size = tn_dtype_size(g->dtype), element = (size_t)p->element;
-  const tn_gemm_offsets_t at = batch_offsets(g, batch);
   char* a_packed = run->per_thread + (size_t)worker * run->per_thread_size;
-  char* b_packed = a_packed + p->a_size;
-  char* scratch = b_packed + p->b_size;
-
-  tn_gemm_block_t block = {.rows = min_i64(p->block_rows, g->m - i0), .cols = min_i64(p->block_cols, g->n - j0),
-                           .panel = p->panel};
-  const tn_gemm_finish_t finish = finish_at(p, &at, i0, j0);
+  tn_gemm_task_t task = {.at = batch_offsets(g, batch), .i0 = i0, .j0 = j0, .b_packed = a_packed + p->a_size};
+  tn_gemm_block_t* block = &task.block;
+  block->rows = min_i64(p->block_rows, g->m - i0);
+  block->cols = min_i64(p->block_cols, g->n - j0);
+  block->panel = p->panel;
   if (p->slices > 1) {
     const int64_t first = ((slice * p->batch + batch) * g->m + i0) * g->n + j0;
-    block.sum = run->slice_sums + (size_t)first * element;
-    block.sum_row = g->n;
+    block->sum = run->slice_sums + (size_t)first * element;
+    block->sum_row = g->n;
   } else if (p->sums_in_c) {
-    block.sum = finish.out;
-    block.sum_row = g->c_row;
-    block.finish_is_plain = finish.alpha == 1.0f && !finish.bias && !finish.row_bias && !finish.activation;
+    block->sum = (char*)g->c + (task.at.c + i0 * g->c_row + j0 * g->c_col) * p->element;
+    block->sum_row = g->c_row;
+    block->finish_is_plain = g->alpha == 1.0f && !g->bias && !g->row_bias && !g->activation;
   } else if (p->sums_in_scratch) {
-    block.sum = scratch;
-    block.sum_row = (p->block_cols + p->panel - 1) / p->panel * p->panel;
+    block->sum = task.b_packed + p->b_size;
+    block->sum_row = (p->block_cols + p->panel - 1) / p->panel * p->panel;
   }
   const int64_t k_begin = slice * p->slice_length, k_end = min_i64(g->k, k_begin + p->slice_length);
   int64_t k = k_begin;
   do {
-    block.depth = min_i64(TN_GEMM_BLOCK, k_end - k);
-    const char* a = at_const(g->a, at.a + i0 * g->a_row + k * g->a_col, in_size);
-    const char* b = at_const(g->b, at.b + k * g->b_row + j0 * g->b_col, in_size);
-    if (p->packs_a) {
-      run->table->pack_a(g->dtype, a, g->a_row, g->a_col, block.rows, block.depth, a_packed);
-      block.a = a_packed;
-      block.a_tile = block.depth;
-      block.a_row = 1;
-      block.a_col = 0;
+    block->depth = p->is_row ? k_end - k : min_i64(TN_GEMM_BLOCK, k_end - k);
+    block->accumulate = k > k_begin;
+    const bool is_last = k + block->depth >= k_end && p->slices == 1;
+    const char* a = at_const(g->a, task.at.a + i0 * g->a_row + k * g->a_col, in_size);
+    const char* b = at_const(g->b, task.at.b + k * g->b_row + j0 * g->b_col, in_size);
+    if (p->is_row) {
+      run_row(run, &task, a, b, is_last);
     } else {
-      block.a = a;
-      block.a_tile = g->a_row;
-      block.a_row = g->a_col == 1 ? g->a_row : 1;
-      block.a_col = g->a_col;
-    }
-    if (p->packs_b) {
-      block.b_panel = block.depth * p->panel;
-      block.b_row = p->panel;
-      block.b_is_padded = true;
-      if (p->shares_b) {
-        const int64_t panels = (g->n + p->panel - 1) / p->panel;
-        block.b = run->shared_b + (size_t)(k * panels * p->panel + j0 * block.depth) * element;
+      if (p->packs_a) {
+        run->table->pack_a(g->dtype, a, g->a_row, g->a_col, block->rows, block->depth, a_packed);
+        block->a = a_packed;
+        block->a_tile = block->depth;
+        block->a_row = 1;
+        block->a_col = 0;
       } else {
-        run->table->pack_b(g->dtype, b, g->b_row, g->b_col, block.depth, block.cols, p->panel, b_packed);
-        block.b = b_packed;
+        block->a = a;
+        block->a_tile = g->a_row;
+        block->a_row = g->a_col == 1 ? g->a_row : 1;
+        block->a_col = g->a_col;
       }
-    } else {
-      block.b = b;
-      block.b_panel = p->panel;
-      block.b_row = g->b_row;
+      run_depth(run, &task, k, b, is_last);
     }
-    block.accumulate = k > k_begin;
-    block.finish = k + block.depth >= k_end && p->slices == 1 ? &finish : NULL;
-    (g->dtype == TN_F64 ? run->table->block_f64 : run->table->block_f32)(&block);
-    k += block.depth;
+    k += block->depth;
   } while (k < k_end);
 }
 

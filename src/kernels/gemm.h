@@ -1,9 +1,11 @@
 // Matrix products: c = activation(alpha * (a @ b) + beta * addend + bias), batched, any strides.
 //
-// Order of the sum (a function of dtype, batch * m * n and k alone, so the same for every thread count, stride, ISA):
+// Order of the sum (a function of dtype, m, n, k and the batch's size alone, so the same for every thread count, stride, ISA):
 //  * f32, f16, bf16 (computed in f32) and f64: k is cut into slices, slices into blocks of TN_GEMM_BLOCK from the
 //    slice's start. A block is the chain acc = fma(a[i,k], b[k,j], acc) from +0 in rising k. A slice's value is its
 //    first block plus the following blocks, one after another. The sum is slice 0 + slice 1 + ... in order.
+//    With m = 1 or n = 1 a block is eight such chains, of k = 0..7 mod 8 from the block's start, combined as
+//    ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)).
 //    tn_gemm_slice_length gives the length of a slice (the last may be shorter); mostly there is one slice.
 //    16-bit operands are widened exactly; everything stays f32 until the one rounding at the store.
 //  * integers wrap in out_dtype; complex is (re, im) chains of fma as in gemm_plain.c, same blocks, one slice.

@@ -2,7 +2,7 @@
 
 // Rows and columns of a task of a large product: A's packed block (96 x 256 x 4 B = 96 KiB) stays in L2 beside the
 // panel of B and the sums it touches.
-enum { BLOCK_ROWS = 96, BLOCK_COLS = 512 };
+enum { BLOCK_ROWS = 96, BLOCK_COLS = 512, CHUNK_PANELS = 4 };
 
 int64_t tn_gemm_slice_length(tn_dtype_t dtype, int64_t outputs, int64_t k) {
   if (!tn_dtype_is_float(dtype) || outputs > 4096 || k < 2048) return k;
@@ -72,14 +72,11 @@ static void normalize_batch(tn_gemm_t* g) {
     }
   }
   g->batch_rank = rank;
-  while (g->batch_rank > 0) {
+  const bool is_row = g->m == 1 || g->n == 1;  // summed in another order
+  while (g->batch_rank > 0 && !is_row) {
     const int i = g->batch_rank - 1;
     if (g->b_batch[i] != 0 || g->row_bias != NULL) break;
-    if (g->m == 1) {
-      g->a_row = g->a_batch[i];
-      g->c_row = g->c_batch[i];
-      g->addend_row = g->addend_batch[i];
-    } else if (g->a_batch[i] != g->a_row * g->m || g->c_batch[i] != g->c_row * g->m ||
+    if (g->a_batch[i] != g->a_row * g->m || g->c_batch[i] != g->c_row * g->m ||
                (g->addend != NULL && g->addend_batch[i] != g->addend_row * g->m)) {
       break;
     }
@@ -89,7 +86,8 @@ static void normalize_batch(tn_gemm_t* g) {
 }
 
 static bool wants_transpose(const tn_gemm_t* g) {
-  if (g->c_row == 1 && g->c_col != 1 && g->m > 1) return true;
+  if (g->m == 1 || g->n == 1) return g->m != 1;
+  if (g->c_row == 1 && g->c_col != 1) return true;
   if (g->c_col != 1) return false;
   return false;
 }
@@ -105,6 +103,7 @@ void tn_gemm_plan(const tn_gemm_t* gemm, int thread_count, const tn_gemm_table_t
   p->slice_length = tn_gemm_slice_length(g->dtype, outputs, g->k);
   p->slices = g->k ? ceil_div(g->k, p->slice_length) : 1;
   if (outputs == 0) return;
+  p->is_row = g->m == 1 || g->n == 1;
   normalize_batch(g);
   if (wants_transpose(g)) {
     p->is_transposed = true;
@@ -149,13 +148,14 @@ void tn_gemm_plan(const tn_gemm_t* gemm, int thread_count, const tn_gemm_table_t
   // Pack what the tiles cannot read well where it lies.
   const bool a_fits = !is_small && (g->a_col == 1 || (g->a_row == 1 && g->a_col != 0));
   const bool b_fits = !is_small && g->b_col == 1;
-  p->packs_a = !a_fits || (g->n > 256 && g->m > 12 && g->k > 64);
-  p->packs_b = !b_fits || g->n < lanes || (g->m > 24 && g->k * g->n * p->element > 48 * 1024);
+  p->packs_a = !p->is_row && (!a_fits || (g->n > 256 && g->m > 12 && g->k > 64) ||
+                              (g->a_col != 1 && g->n > 16 && g->k * g->a_col > 16384));
+  p->packs_b = !p->is_row && (!b_fits || g->n < lanes || (g->m > 24 && g->k * g->n * p->element > 48 * 1024));
   p->shares_b = p->packs_b && p->row_blocks > 1 && p->slices == 1;
 
   const bool is_plain = g->addend == NULL;
   p->sums_in_c = p->slices == 1 && g->out_dtype == (is_f64 ? TN_F64 : TN_F32) && g->c_col == 1 && is_plain;
-  p->sums_in_scratch = p->slices == 1 && !p->sums_in_c && !is_one_block;
+  p->sums_in_scratch = p->slices == 1 && !p->sums_in_c && (!is_one_block || p->is_row);
   const int64_t tasks = p->batch * p->row_blocks * p->col_blocks;
   const double task_flops = flops / (double)tasks;
   p->grain = task_flops > 2e5 ? 1 : (int64_t)(2e5 / (task_flops + 1)) + 1;
@@ -164,7 +164,11 @@ void tn_gemm_plan(const tn_gemm_t* gemm, int thread_count, const tn_gemm_table_t
   const int64_t padded = ceil_div(p->block_cols, p->panel) * p->panel;
   if (p->shares_b) p->shared_b_size = round_64((size_t)(g->k * ceil_div(g->n, p->panel) * p->panel) * element);
   if (p->slices > 1) p->slice_size = round_64((size_t)(p->slices * p->batch * g->m * g->n) * element);
-  if (p->packs_a) p->a_size = round_64((size_t)(p->block_rows * k_block) * element);
-  if (p->packs_b && !p->shares_b) p->b_size = round_64((size_t)(padded * k_block) * element);
+  if (p->packs_a) p->a_size = round_64((size_t)(p->block_rows * k_block + TN_GEMM_PACK_SLACK) * element);
+  p->chunk_cols = p->block_cols;
+  if (p->packs_b && !p->shares_b) {
+    p->chunk_cols = min_i64(padded, CHUNK_PANELS * p->panel);
+    p->b_size = round_64((size_t)(p->chunk_cols * k_block) * element);
+  }
   if (p->sums_in_scratch) p->scratch_size = round_64((size_t)(p->block_rows * padded) * element);
 }

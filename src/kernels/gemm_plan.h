@@ -13,8 +13,10 @@ typedef struct tn_gemm_plan {
   int64_t block_rows, block_cols;  // of a task
   int64_t row_blocks, col_blocks, slices, slice_length;
   int panel;
+  bool is_row;             // m = 1: B is read where it lies
   bool packs_a, packs_b;
   bool shares_b;           // all of B is packed before the tasks (one batch at a time)
+  int64_t chunk_cols;      // B is packed this many columns at a time when not shared
   bool sums_in_c;          // c holds partial sums
   bool sums_in_scratch;    // per-thread scratch holds them
   int64_t grain;           // tasks claimed at a time

@@ -59,10 +59,13 @@ static void put(tn_dtype_t dtype, void* data, int64_t i, double value) {
       T slice_sum = 0;                                                                                         \
       const int64_t slice_end = s + slice < g->k ? s + slice : g->k;                                           \
       for (int64_t k0 = s; k0 < slice_end; k0 += TN_GEMM_BLOCK) {                                              \
-        T block = 0;                                                                                           \
+        T lane[8] = {0};                                                                                       \
         for (int64_t k = k0; k < slice_end && k < k0 + TN_GEMM_BLOCK; ++k) {                                   \
-          block = FMA((T)get(g->dtype, g->a, a + k * g->a_col), (T)get(g->dtype, g->b, b + k * g->b_row), block); \
+          T* acc = &lane[g->m == 1 || g->n == 1 ? (k - k0) % 8 : 0];                                           \
+          *acc = FMA((T)get(g->dtype, g->a, a + k * g->a_col), (T)get(g->dtype, g->b, b + k * g->b_row), *acc); \
         }                                                                                                      \
+        const T block = g->m == 1 || g->n == 1 ? ((lane[0] + lane[4]) + (lane[2] + lane[6])) +                 \
+                                                     ((lane[1] + lane[5]) + (lane[3] + lane[7])) : lane[0];    \
         slice_sum = k0 == s ? block : slice_sum + block;                                                       \
       }                                                                                                        \
       sum = s == 0 ? slice_sum : sum + slice_sum;                                                              \
@@ -153,7 +156,7 @@ static int64_t choose_layout(int batch_rank, const int64_t* batch_dims, int64_t 
 }
 
 static void check_case(tn_gemm_t g, bool with_epilogue) {
-  int64_t oa, ob, oc, od = 0, unused;
+  int64_t oa, ob, oc, od = 0;
   const size_t in = tn_dtype_size(g.dtype), out = tn_dtype_size(g.out_dtype);
   const int64_t na = choose_layout(g.batch_rank, g.batch_dims, g.m, g.k, true, g.a_batch, &g.a_row, &g.a_col, &oa);
   const int64_t nb = choose_layout(g.batch_rank, g.batch_dims, g.k, g.n, true, g.b_batch, &g.b_row, &g.b_col, &ob);
@@ -217,7 +220,6 @@ static void check_case(tn_gemm_t g, bool with_epilogue) {
       break;
     }
   }
-  (void)unused;
   free(a), free(b), free(d), free(bias), free(row_bias), free(initial), free(expected), free(actual);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "ir/float_bits.h"
 #include "kernels/isa/isa_names.h"
 
 #if defined(TN_ISA_AVX2) || defined(TN_ISA_AVX512)
@@ -68,6 +69,26 @@ TN_INLINE vd vd_fma(vd a, vd b, vd c) {
 #else
   for (int i = 0; i < VD_LANES; ++i) c[i] = fma(a[i], b[i], c[i]);
   return c;
+#endif
+}
+
+// ---- 16-bit floats, widened exactly -----------------------------------------------------------------------------
+typedef uint32_t vf_bits __attribute__((vector_size(TN_VECTOR_BYTES)));
+typedef uint16_t vf_half __attribute__((vector_size(TN_VECTOR_BYTES / 2)));  // as many as vf has lanes
+TN_INLINE vf vf_load_bf16(const uint16_t* p) {
+  vf_half half;
+  memcpy(&half, p, sizeof(half));
+  return (vf)(__builtin_convertvector(half, vf_bits) << 16);
+}
+TN_INLINE vf vf_load_f16(const uint16_t* p) {
+#if defined(TN_ISA_AVX512)
+  return (vf)_mm512_cvtph_ps(_mm256_loadu_si256((const void*)p));
+#elif defined(TN_ISA_AVX2)
+  return (vf)_mm256_cvtph_ps(_mm_loadu_si128((const void*)p));
+#else
+  vf v;
+  for (int i = 0; i < VF_LANES; ++i) v[i] = tn_f16_to_f32(p[i]);
+  return v;
 #endif
 }
 
