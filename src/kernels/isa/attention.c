@@ -190,33 +190,33 @@ static void dropout_row(const tn_attention_t* att, const place_t* p, int64_t r, 
 static float softmax_row(float* score, int64_t n, int64_t zero_to, float* maximum, float* sum) {
   const int width = VF_LANES;
   vf high = vf_splat(*maximum);
+  vi unordered = {0};
   TN_ROW_VECTORS(n, {
     vf s = ld_f32(score + i, count);
     if (count != VF_LANES) s = vf_select(vf_lane_mask(count), s, vf_splat(-INFINITY));
-    high = vf_select((high > s) | (high != high), high, s);  // NaN stays
+    unordered |= s != s;
+    high = vf_most(s, high);
   });
-  float lane[VF_LANES];
-  memcpy(lane, &high, sizeof lane);
-  for (int half = VF_LANES / 2; half > 0; half /= 2)
-    for (int j = 0; j < half; ++j) lane[j] = lane[j] > lane[j + half] || lane[j] != lane[j] ? lane[j] : lane[j + half];
-  const float top = lane[0];
-  if (top == -INFINITY) {  // nothing visible yet
+  float top = vf_max_lanes(high);
+  if (top == -INFINITY) {  // nothing visible yet, or NaNs
+    bool has_nan = false;
+    for (int k = 0; k < VF_LANES; ++k) has_nan = has_nan || unordered[k];
+    if (has_nan) top = NAN;
+  }
+  if (top == -INFINITY) {
     for (int64_t j = 0; j < zero_to; ++j) score[j] = 0;
     return 1;
   }
   vf total = {0};
   const vf shift = vf_splat(top);
   TN_ROW_VECTORS(n, {
-    vf e = vf_exp(ld_f32(score + i, count) - shift);
+    vf e = vf_exp_negative(ld_f32(score + i, count) - shift);
     st_f32(score + i, e, count);
     total += count == VF_LANES ? e : vf_select(vf_lane_mask(count), e, (vf){0});
   });
   for (int64_t j = n; j < zero_to; ++j) score[j] = 0;
-  memcpy(lane, &total, sizeof lane);
-  for (int half = VF_LANES / 2; half > 0; half /= 2)
-    for (int j = 0; j < half; ++j) lane[j] += lane[j + half];
-  const float factor = *maximum == top ? 1 : vf_exp(vf_splat(*maximum - top))[0];
-  *sum = *sum * factor + lane[0];
+  const float factor = *maximum == top ? 1 : vf_exp_negative(vf_splat(*maximum - top))[0];
+  *sum = *sum * factor + vf_sum_lanes(total);
   *maximum = top;
   return factor;
 }
@@ -232,20 +232,47 @@ static int64_t forward_scratch(const tn_attention_t* att) {
   return rows * (e + KEYS + v + 2) + KEYS * (2 * e + v) + KEYS + 64;
 }
 
-// dot(q, key) for few rows: keys are read once, as they lie.
-static void small_scores(const float* q, int64_t rows, const float* keys, int64_t key_stride, int64_t n, int64_t size,
-                         float* score) {
+// Products for few rows: keys and values are read once, as they lie.
+static void small_scores(const float* q, int64_t q_row, int64_t rows, const float* keys, int64_t key_stride, int64_t n,
+                         int64_t size, float* score) {
   const int width = VF_LANES;
   for (int64_t j = 0; j < n; ++j) {
     const float* key = keys + j * key_stride;
     for (int64_t r = 0; r < rows; ++r) {
+      const float* left = q + r * q_row;
       vf sum = {0};
-      TN_ROW_VECTORS(size, sum = vf_fma(ld_f32(q + r * pad(size) + i, count), ld_f32(key + i, count), sum););
-      float lane[VF_LANES];
-      memcpy(lane, &sum, sizeof lane);
-      for (int half = VF_LANES / 2; half > 0; half /= 2)
-        for (int k = 0; k < half; ++k) lane[k] += lane[k + half];
-      score[r * KEYS + j] = lane[0];
+      TN_ROW_VECTORS(size, sum = vf_fma(ld_f32(left + i, count), ld_f32(key + i, count), sum););
+      score[r * KEYS + j] = vf_sum_lanes(sum);
+    }
+  }
+}
+// sums[r] += score[r] values, |columns| a multiple of PANEL.
+static void small_sums(const float* score, int64_t rows, const float* values, int64_t stride, int64_t n, int64_t columns,
+                       float* sums) {
+  enum { WIDE = 8 };  // vectors at a time: enough chains to hide the latency
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; c += WIDE * VF_LANES) {
+      const int64_t left = (columns - c) / VF_LANES;
+      float* to = sums + r * columns + c;
+      if (left >= WIDE) {
+        vf sum[WIDE];
+#pragma GCC unroll 8
+        for (int k = 0; k < WIDE; ++k) sum[k] = vf_load(to + k * VF_LANES);
+        for (int64_t j = 0; j < n; ++j) {
+          const vf p = vf_splat(score[r * KEYS + j]);
+#pragma GCC unroll 8
+          for (int k = 0; k < WIDE; ++k) sum[k] = vf_fma(p, vf_load(values + j * stride + c + k * VF_LANES), sum[k]);
+        }
+#pragma GCC unroll 8
+        for (int k = 0; k < WIDE; ++k) vf_store(to + k * VF_LANES, sum[k]);
+      } else {
+        for (int64_t k = 0; k < left; ++k) {
+          vf sum = vf_load(to + k * VF_LANES);
+          for (int64_t j = 0; j < n; ++j)
+            sum = vf_fma(vf_splat(score[r * KEYS + j]), vf_load(values + j * stride + c + k * VF_LANES), sum);
+          vf_store(to + k * VF_LANES, sum);
+        }
+      }
     }
   }
 }
@@ -283,13 +310,19 @@ static void forward(const tn_attention_t* att, int64_t task, float* scratch, voi
       key_rows = keys;
       key_stride = e;
     }
-    load_rows(att->dtype, at(att->v, att->dtype, p.batch * att->v_stride[0] + kv_head * att->v_stride[1] +
-                                                     p.first_key * att->v_stride[2]),
-              att->v_stride[2], p.keys, att->size_v, 1, values, v);
+    const void* value = at(att->v, att->dtype, p.batch * att->v_stride[0] + kv_head * att->v_stride[1] +
+                                                   p.first_key * att->v_stride[2]);
+    const float* value_rows = value;
+    int64_t value_stride = att->v_stride[2];
+    if (att->dtype != TN_F32 || att->size_v != v || rows > SMALL) {
+      load_rows(att->dtype, value, value_stride, p.keys, att->size_v, 1, values, v);
+      value_rows = values;
+      value_stride = v;
+    }
     const int64_t diagonal = p.first_row - p.first_key;
     const bool is_banded = att->is_causal && p.first_key + p.keys - 1 > p.first_row;
     if (rows <= SMALL) {
-      small_scores(q, rows, key_rows, key_stride, p.keys, att->size, score);
+      small_scores(q, e, rows, key_rows, key_stride, p.keys, att->size, score);
     } else {
       pack_transposed(key_rows, key_stride, p.keys, att->size, packed);
       multiply(&(product_t){.m = rows, .n = pad(p.keys), .k = att->size, .a = q, .a_row = e, .a_depth = 1, .b = packed,
@@ -306,6 +339,10 @@ static void forward(const tn_attention_t* att, int64_t task, float* scratch, voi
         dropout_row(att, &p, r, n, keep);
         for (int64_t j = 0; j < n; ++j) row[j] *= keep[j];
       }
+    }
+    if (rows <= SMALL) {
+      small_sums(score, rows, value_rows, value_stride, p.keys, v, sums);
+      continue;
     }
     multiply(&(product_t){.m = rows, .n = v, .k = p.keys, .a = score, .a_row = KEYS, .a_depth = 1, .b = values,
                           .b_panel = PANEL, .b_depth = v, .c = sums, .c_row = v, .add = true,
@@ -352,9 +389,7 @@ static void backward(const tn_attention_t* att, const tn_attention_grad_t* grad,
       load_rows(att->dtype, o, 0, 1, att->size_v, 1, values, v);
       vf sum = {0};
       TN_ROW_VECTORS(v, sum = vf_fma(ld_f32(values + i, count), ld_f32(dout + r * v + i, count), sum););
-      lanes_f32 all = {0};
-      all.v[0] = sum;
-      delta[r] = sum_f32(all);
+      delta[r] = vf_sum_lanes(sum);
     }
     const float* lse = grad->lse + (batch * att->heads + p.head) * length;
     for (int64_t block = 0; block < key_blocks; ++block) {
@@ -390,7 +425,7 @@ static void backward(const tn_attention_t* att, const tn_attention_grad_t* grad,
             dropout_row(att, &p, r, n, keep);
           }
           TN_ROW_VECTORS(n, {
-            vf probability = vf_exp(ld_f32(row + i, count) - shift);
+            vf probability = vf_exp_negative(ld_f32(row + i, count) - shift);
             vf kept = probability;
             vf dprobability = ld_f32(drow + i, count);
             if (att->dropout > 0) {

@@ -7,7 +7,7 @@
 enum {
   TN_ATTENTION_ROWS = 128,  // query rows of a task (rounded up to whole row groups)
   TN_ATTENTION_GROUP = 6,   // rows of the register tile
-  TN_ATTENTION_KEYS = 64,   // keys of a block
+  TN_ATTENTION_KEYS = 128,   // keys of a block
 };
 
 // Floats of scratch memory per worker.

@@ -28,7 +28,7 @@ TN_INLINE vi vf_lane_mask(int count) {  // -1 in the first |count| lanes
   return lane < count - (vi){0};
 }
 TN_INLINE vf vf_select(vi mask, vf a, vf b) { return (vf)((mask & (vi)a) | (~mask & (vi)b)); }
-TN_INLINE vf vf_max(vf a, vf b) { return vf_select(a > b, a, b); }  // b if one is NaN
+TN_INLINE vf vf_max(vf a, vf b) { return vf_most(a, b); }  // b if one is NaN
 
 TN_INLINE vf ld_f32(const float* p, int count) {
   if (count == VF_LANES) return vf_load(p);
@@ -88,19 +88,9 @@ TN_INLINE float sum_f32(lanes_f32 x) {
   for (int half = GROUPS_F / 2; half > 0; half /= 2) {
     for (int k = 0; k < half; ++k) x.v[k] += x.v[k + half];
   }
-  float lane[VF_LANES];
-  memcpy(lane, &x.v[0], sizeof lane);
-  for (int half = VF_LANES / 2; half > 0; half /= 2)
-    for (int k = 0; k < half; ++k) lane[k] += lane[k + half];
-  return lane[0];
+  return vf_sum_lanes(x.v[0]);
 }
-TN_INLINE float max_f32(vf x) {
-  float lane[VF_LANES];
-  memcpy(lane, &x, sizeof lane);
-  for (int half = VF_LANES / 2; half > 0; half /= 2)
-    for (int k = 0; k < half; ++k) lane[k] = lane[k] > lane[k + half] ? lane[k] : lane[k + half];
-  return lane[0];
-}
+TN_INLINE float max_f32(vf x) { return vf_max_lanes(x); }
 
 // ---- f64 -----------------------------------------------------------------------------------------------------
 TN_INLINE vl vd_lane_mask(int count) {
