@@ -4,7 +4,8 @@
 #include "ir/graph_internal.h"
 
 // ---- leaves ---------------------------------------------------------------------------------------------
-static const tn_node_t* build_constant(tn_graph_t* graph, const tn_type_t* type, const void* data, size_t size) {
+static const tn_node_t* build_constant(tn_graph_t* graph, const tn_type_t* type, const void* data,
+                                       size_t size) {
   tn_attr_t value = {.name = TN_ATTR_VALUE, .kind = TN_ATTR_BYTES, .count = (int64_t)size};
   value.as.bytes = data;
   tn_type_t types[1] = {*type};
@@ -68,7 +69,8 @@ const tn_node_t* tn_binary(tn_graph_t* graph, tn_op_t op, const tn_node_t* x, co
   tn_type_t type;
   return tn_graph_build(graph, op, 2, operands, 0, NULL, 1, &type);
 }
-const tn_node_t* tn_compare(tn_graph_t* graph, tn_compare_t direction, const tn_node_t* x, const tn_node_t* y) {
+const tn_node_t* tn_compare(tn_graph_t* graph, tn_compare_t direction, const tn_node_t* x,
+                            const tn_node_t* y) {
   const tn_node_t* operands[2] = {x, y};
   tn_attr_t attr = tn_attr_int(TN_ATTR_DIRECTION, direction);
   tn_type_t type;
@@ -85,7 +87,8 @@ const tn_node_t* tn_select(tn_graph_t* graph, const tn_node_t* predicate, const 
                            const tn_node_t* on_false) {
   return ternary(graph, TN_OP_SELECT, predicate, on_true, on_false);
 }
-const tn_node_t* tn_clamp(tn_graph_t* graph, const tn_node_t* low, const tn_node_t* x, const tn_node_t* high) {
+const tn_node_t* tn_clamp(tn_graph_t* graph, const tn_node_t* low, const tn_node_t* x,
+                          const tn_node_t* high) {
   return ternary(graph, TN_OP_CLAMP, low, x, high);
 }
 const tn_node_t* tn_fma(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* y, const tn_node_t* z) {

@@ -57,7 +57,10 @@ const tn_node_t* tn_take(tn_graph_t* graph, const tn_node_t* x, const tn_node_t*
     return tn_graph_fail(graph, TN_ERROR(TN_INVALID_ARGUMENT, "take: expected a result of rank <= %d, got %d",
                                          TN_MAX_RANK, from->rank - 1 + index->rank));
   }
-  tn_gather_dims_t dims = {.collapsed_count = 1, .collapsed = {dimension}, .map_count = 1, .map = {dimension},
+  tn_gather_dims_t dims = {.collapsed_count = 1,
+                           .collapsed = {dimension},
+                           .map_count = 1,
+                           .map = {dimension},
                            .index_vector_dim = index->rank};
   int64_t sizes[TN_MAX_RANK];
   for (int i = 0; i < from->rank; ++i) {
@@ -73,7 +76,10 @@ const tn_node_t* tn_take(tn_graph_t* graph, const tn_node_t* x, const tn_node_t*
 
 // All dimensions but |dimension| are batch dimensions of both operand and indices.
 static tn_gather_dims_t along_dims(int rank, int dimension) {
-  tn_gather_dims_t dims = {.collapsed_count = 1, .collapsed = {dimension}, .map_count = 1, .map = {dimension},
+  tn_gather_dims_t dims = {.collapsed_count = 1,
+                           .collapsed = {dimension},
+                           .map_count = 1,
+                           .map = {dimension},
                            .index_vector_dim = rank};
   for (int i = 0; i < rank; ++i) {
     if (i == dimension) continue;
@@ -84,8 +90,8 @@ static tn_gather_dims_t along_dims(int rank, int dimension) {
 }
 
 // The part of x that |indices| can reach: cut to their extents but along |dimension|.
-static const tn_node_t* cut_to(tn_graph_t* graph, const char* what, const tn_node_t* x, const tn_node_t* indices,
-                               int dimension) {
+static const tn_node_t* cut_to(tn_graph_t* graph, const char* what, const tn_node_t* x,
+                               const tn_node_t* indices, int dimension) {
   const tn_type_t *from = &x->types[0], *index = &indices->types[0];
   int64_t start[TN_MAX_RANK] = {0}, limit[TN_MAX_RANK], stride[TN_MAX_RANK];
   bool is_whole = true, fits = from->rank == index->rank;
@@ -97,9 +103,9 @@ static const tn_node_t* cut_to(tn_graph_t* graph, const char* what, const tn_nod
   }
   if (!fits) {
     char first[TN_TYPE_TEXT_SIZE], second[TN_TYPE_TEXT_SIZE];
-    return tn_graph_fail(graph, TN_ERROR(TN_INVALID_ARGUMENT,
-                                         "%s: indices %s do not fit into %s outside dimension %d", what,
-                                         tn_type_format(index, first), tn_type_format(from, second), dimension));
+    return tn_graph_fail(
+        graph, TN_ERROR(TN_INVALID_ARGUMENT, "%s: indices %s do not fit into %s outside dimension %d", what,
+                        tn_type_format(index, first), tn_type_format(from, second), dimension));
   }
   return is_whole ? x : tn_slice(graph, x, start, limit, stride);
 }
@@ -116,7 +122,8 @@ const tn_node_t* tn_take_along(tn_graph_t* graph, const tn_node_t* x, const tn_n
 }
 
 const tn_node_t* tn_put_along(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices,
-                              const tn_node_t* updates, int dimension, tn_reduce_kind_t kind, tn_bounds_t bounds) {
+                              const tn_node_t* updates, int dimension, tn_reduce_kind_t kind,
+                              tn_bounds_t bounds) {
   if (!is_usable(graph, "put_along", x, indices, dimension)) return NULL;
   const tn_node_t* part = cut_to(graph, "put_along", x, indices, dimension);
   if (!part) return NULL;

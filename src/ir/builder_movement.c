@@ -8,8 +8,8 @@ static const tn_node_t* missing(tn_graph_t* graph, tn_op_t op) {
 }
 
 static const tn_node_t* bad_rank(tn_graph_t* graph, tn_op_t op, int rank) {
-  return tn_graph_fail(graph, TN_ERROR(TN_INVALID_ARGUMENT, "%s: expected rank 0..%d, got %d", tn_op_info(op)->name,
-                                       TN_MAX_RANK, rank));
+  return tn_graph_fail(graph, TN_ERROR(TN_INVALID_ARGUMENT, "%s: expected rank 0..%d, got %d",
+                                       tn_op_info(op)->name, TN_MAX_RANK, rank));
 }
 
 const tn_node_t* tn_broadcast_in_dim(tn_graph_t* graph, const tn_node_t* x, int rank, const int64_t* dims,

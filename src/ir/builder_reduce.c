@@ -32,8 +32,8 @@ const tn_node_t* tn_reduce_window(tn_graph_t* graph, tn_reduce_kind_t kind, cons
   return tn_graph_build(graph, TN_OP_REDUCE_WINDOW, 1, &x, 7, attrs, 1, &type);
 }
 
-const tn_node_t* tn_window_grad(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, const tn_node_t* grad,
-                                const tn_window_t* window) {
+const tn_node_t* tn_window_grad(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x,
+                                const tn_node_t* grad, const tn_window_t* window) {
   const tn_node_t* operands[2] = {x, grad};
   tn_attr_t attrs[7];
   window_attrs(kind, x ? x->types[0].rank : 0, window, attrs);
@@ -41,16 +41,18 @@ const tn_node_t* tn_window_grad(tn_graph_t* graph, tn_reduce_kind_t kind, const 
   return tn_graph_build(graph, TN_OP_WINDOW_GRAD, 2, operands, 7, attrs, 1, &type);
 }
 
-const tn_node_t* tn_scan(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, int dimension, bool reverse,
-                         bool exclusive) {
+const tn_node_t* tn_scan(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, int dimension,
+                         bool reverse, bool exclusive) {
   tn_attr_t attrs[4] = {tn_attr_int(TN_ATTR_KIND, kind), tn_attr_int(TN_ATTR_DIMENSION, dimension),
                         tn_attr_int(TN_ATTR_REVERSE, reverse), tn_attr_int(TN_ATTR_EXCLUSIVE, exclusive)};
   tn_type_t type;
   return tn_graph_build(graph, TN_OP_SCAN, 1, &x, 4, attrs, 1, &type);
 }
 
-const tn_node_t* tn_sort(tn_graph_t* graph, int count, const tn_node_t* const* xs, int dimension, bool descending) {
-  tn_attr_t attrs[2] = {tn_attr_int(TN_ATTR_DIMENSION, dimension), tn_attr_int(TN_ATTR_DESCENDING, descending)};
+const tn_node_t* tn_sort(tn_graph_t* graph, int count, const tn_node_t* const* xs, int dimension,
+                         bool descending) {
+  tn_attr_t attrs[2] = {tn_attr_int(TN_ATTR_DIMENSION, dimension),
+                        tn_attr_int(TN_ATTR_DESCENDING, descending)};
   tn_type_t types[TN_MAX_RESULTS];
   return tn_graph_build(graph, TN_OP_SORT, count, xs, 2, attrs, count, types);
 }

@@ -41,5 +41,6 @@ const tn_node_t* tn_custom_call(tn_graph_t* graph, const char* name, int operand
   tn_type_t* copies = tn_graph_alloc(graph, sizeof(tn_type_t) * (size_t)(result_count + 1));
   if (!copies) return NULL;
   if (result_count) memcpy(copies, types, sizeof(tn_type_t) * (size_t)result_count);
-  return tn_graph_build(graph, TN_OP_CUSTOM_CALL, operand_count, operands, attr_count + 1, all, result_count, copies);
+  return tn_graph_build(graph, TN_OP_CUSTOM_CALL, operand_count, operands, attr_count + 1, all, result_count,
+                        copies);
 }

@@ -25,7 +25,8 @@ tn_status_t tn_shape_composite(tn_shape_t* shape) {
   if (!name || name->kind != TN_ATTR_STRING) return TN_SHAPE_ERROR(shape, "expected a name");
   const tn_composite_row_t* row = tn_composite_find(name->as.string);
   if (!row) {
-    return TN_SHAPE_ERROR(shape, "no composite is called '%s'; src/ir/composites.inc lists them", name->as.string);
+    return TN_SHAPE_ERROR(shape, "no composite is called '%s'; src/ir/composites.inc lists them",
+                          name->as.string);
   }
   tn_status_t status = TN_OK;
   if (shape->operand_count < row->least_operands || shape->operand_count > row->most_operands) {
@@ -37,8 +38,8 @@ tn_status_t tn_shape_composite(tn_shape_t* shape) {
   return tn_status_annotate(status, "%s", row->name);
 }
 
-tn_status_t tn_composite_expand(tn_graph_t* graph, const tn_node_t* composite, const tn_node_t* const* operands,
-                                const tn_node_t** out_results) {
+tn_status_t tn_composite_expand(tn_graph_t* graph, const tn_node_t* composite,
+                                const tn_node_t* const* operands, const tn_node_t** out_results) {
   const tn_composite_row_t* row = tn_composite_find(tn_node_name(composite));
   if (!row) return TN_ERROR(TN_NOT_FOUND, "no composite is called '%s'", tn_node_name(composite));
   for (int i = 0; i < composite->result_count; ++i) out_results[i] = NULL;

@@ -24,9 +24,9 @@ const tn_composite_row_t* tn_composite_find(const char* name);
 int tn_composite_count(void);
 const tn_composite_row_t* tn_composite_at(int index);
 
-#define TN_COMPOSITE(name, least, most)                                                     \
-  tn_status_t tn_composite_types_##name(tn_shape_t* shape);                                 \
-  void tn_composite_expand_##name(tn_graph_t* graph, const tn_node_t* composite,            \
+#define TN_COMPOSITE(name, least, most)                                          \
+  tn_status_t tn_composite_types_##name(tn_shape_t* shape);                      \
+  void tn_composite_expand_##name(tn_graph_t* graph, const tn_node_t* composite, \
                                   const tn_node_t* const* operands, const tn_node_t** out_results);
 #include "ir/composites.inc"
 #undef TN_COMPOSITE

@@ -103,9 +103,10 @@ tn_status_t tn_composite_types_sdpa_backward(tn_shape_t* shape) {
   return TN_OK;
 }
 
-// ---- expansion ----------------------------------------------------------------------------------------------
+// ---- expansion --------------------------------------------------------------------------------------------
 // A tensor of q's heads as [batch * hk, group * l, last], of k's heads as [batch * hk, s, last].
-static const tn_node_t* of_query(tn_graph_t* graph, const tn_attention_t* a, const tn_node_t* x, int64_t last) {
+static const tn_node_t* of_query(tn_graph_t* graph, const tn_attention_t* a, const tn_node_t* x,
+                                 int64_t last) {
   const int64_t dims[3] = {a->batch * a->kv_heads, a->group * a->l, last};
   return tn_reshape(graph, tn_c_up(graph, x), 3, dims);
 }
@@ -114,7 +115,8 @@ static const tn_node_t* of_key(tn_graph_t* graph, const tn_attention_t* a, const
   return tn_reshape(graph, tn_c_up(graph, x), 3, dims);
 }
 // x [b, m, k], y [b, n, k] -> [b, m, n], contracting the dimensions |cx| and |cy|.
-static const tn_node_t* product(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* y, int64_t cx, int64_t cy) {
+static const tn_node_t* product(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* y, int64_t cx,
+                                int64_t cy) {
   const int64_t batch = 0;
   return x ? tn_dot_general(graph, x, y, 1, &batch, &batch, 1, &cx, &cy, x->types[0].dtype) : NULL;
 }

@@ -14,7 +14,8 @@ static tn_status_t check_channels(const tn_shape_t* shape, int operand, int64_t*
   return TN_OK;
 }
 static tn_status_t check_vector(const tn_shape_t* shape, int operand, const char* what, int64_t channels) {
-  if (operand >= shape->operand_count) return TN_ERROR(TN_INVALID_ARGUMENT, "operand %d (%s) is missing", operand, what);
+  if (operand >= shape->operand_count)
+    return TN_ERROR(TN_INVALID_ARGUMENT, "operand %d (%s) is missing", operand, what);
   TN_TRY(tn_shape_check_class(shape, operand, TN_SHAPE_FLOAT));
   return tn_c_expect(shape, operand, what, tn_shape_operand(shape, operand)->dtype, 1, &channels);
 }
@@ -139,8 +140,8 @@ static const tn_node_t* per_channel(tn_graph_t* graph, const tn_node_t* vector, 
   if (!vector || !x) return NULL;
   return tn_c_spread_vector(graph, tn_convert(graph, vector, x->types[0].dtype), x, 1);
 }
-static const tn_node_t* affine(tn_graph_t* graph, const tn_node_t* composite, const tn_node_t* const* operands,
-                               const tn_node_t* out) {
+static const tn_node_t* affine(tn_graph_t* graph, const tn_node_t* composite,
+                               const tn_node_t* const* operands, const tn_node_t* out) {
   int64_t flags = tn_node_int(composite, TN_ATTR_FLAGS, 0);
   int next = 1;
   if (flags & HAS_WEIGHT) out = tn_c_mul(graph, out, per_channel(graph, operands[next++], out));
@@ -173,7 +174,8 @@ void tn_composite_expand_group_norm(tn_graph_t* graph, const tn_node_t* composit
 }
 
 void tn_composite_expand_group_norm_backward(tn_graph_t* graph, const tn_node_t* composite,
-                                             const tn_node_t* const* operands, const tn_node_t** out_results) {
+                                             const tn_node_t* const* operands,
+                                             const tn_node_t** out_results) {
   const int64_t groups = tn_node_int(composite, TN_ATTR_GROUPS, 1);
   const tn_type_t* type = &composite->types[0];
   const tn_node_t *grad = tn_c_up(graph, operands[0]), *whole = tn_c_up(graph, operands[1]);
@@ -187,14 +189,16 @@ void tn_composite_expand_group_norm_backward(tn_graph_t* graph, const tn_node_t*
   const tn_node_t* mean_gw = tn_c_spread(graph, mean_over(graph, gw, 1, &group_row), x, 1, &group_row);
   const tn_node_t* along =
       tn_c_spread(graph, mean_over(graph, tn_c_mul(graph, gw, xhat), 1, &group_row), x, 1, &group_row);
-  const tn_node_t* dx = tn_c_mul(
-      graph, scale, tn_c_sub(graph, tn_c_sub(graph, gw, mean_gw), tn_c_mul(graph, xhat, along)));
+  const tn_node_t* dx =
+      tn_c_mul(graph, scale, tn_c_sub(graph, tn_c_sub(graph, gw, mean_gw), tn_c_mul(graph, xhat, along)));
   int64_t dims[TN_MAX_RANK];
   int count = other_dims(type, dims);
   const tn_node_t* products = tn_c_mul(graph, grad, like(graph, xhat, type));
   out_results[0] = tn_convert(graph, like(graph, dx, type), type->dtype);
-  out_results[1] = tn_convert(graph, tn_reduce(graph, TN_REDUCE_SUM, products, count, dims), composite->types[1].dtype);
-  out_results[2] = tn_convert(graph, tn_reduce(graph, TN_REDUCE_SUM, grad, count, dims), composite->types[2].dtype);
+  out_results[1] =
+      tn_convert(graph, tn_reduce(graph, TN_REDUCE_SUM, products, count, dims), composite->types[1].dtype);
+  out_results[2] =
+      tn_convert(graph, tn_reduce(graph, TN_REDUCE_SUM, grad, count, dims), composite->types[2].dtype);
 }
 
 // ---- batch norm -------------------------------------------------------------------------------------------
@@ -222,11 +226,13 @@ void tn_composite_expand_batch_norm_infer(tn_graph_t* graph, const tn_node_t* co
   const tn_node_t* variance = tn_convert(graph, operands[composite->operand_count - 1], x->types[0].dtype);
   const tn_node_t* invstd = rsqrt_of(graph, variance, tn_node_float(composite, TN_ATTR_EPSILON, 1e-5));
   const tn_node_t* centered = tn_c_sub(graph, x, per_channel(graph, mean, x));
-  out_results[0] = affine(graph, composite, operands, tn_c_mul(graph, centered, per_channel(graph, invstd, x)));
+  out_results[0] =
+      affine(graph, composite, operands, tn_c_mul(graph, centered, per_channel(graph, invstd, x)));
 }
 
 void tn_composite_expand_batch_norm_backward(tn_graph_t* graph, const tn_node_t* composite,
-                                             const tn_node_t* const* operands, const tn_node_t** out_results) {
+                                             const tn_node_t* const* operands,
+                                             const tn_node_t** out_results) {
   const tn_node_t *grad = tn_c_up(graph, operands[0]), *x = tn_c_up(graph, operands[1]);
   int64_t dims[TN_MAX_RANK];
   int count = other_dims(&composite->types[0], dims);
@@ -242,6 +248,8 @@ void tn_composite_expand_batch_norm_backward(tn_graph_t* graph, const tn_node_t*
   const tn_node_t* dx = tn_c_mul(graph, inner, scale);
   if (composite->operand_count > 4) dx = tn_c_mul(graph, dx, per_channel(graph, operands[4], x));
   out_results[0] = tn_convert(graph, dx, composite->types[0].dtype);
-  out_results[1] = tn_convert(graph, tn_reduce(graph, TN_REDUCE_SUM, products, count, dims), composite->types[1].dtype);
-  out_results[2] = tn_convert(graph, tn_reduce(graph, TN_REDUCE_SUM, grad, count, dims), composite->types[2].dtype);
+  out_results[1] =
+      tn_convert(graph, tn_reduce(graph, TN_REDUCE_SUM, products, count, dims), composite->types[1].dtype);
+  out_results[2] =
+      tn_convert(graph, tn_reduce(graph, TN_REDUCE_SUM, grad, count, dims), composite->types[2].dtype);
 }

@@ -37,12 +37,13 @@ static int64_t span(int64_t extent, int64_t dilation) { return extent ? (extent 
 // The forward convolution of x and weight gives grad.
 static tn_status_t check_forward(const tn_conv_t* conv, const tn_type_t* x, const tn_type_t* weight,
                                  const tn_type_t* grad) {
-  bool fits = x->dims[0] == grad->dims[0] && grad->dims[1] == weight->dims[0] && x->dims[1] % conv->groups == 0 &&
-              x->dims[1] / conv->groups == weight->dims[1] && weight->dims[0] % conv->groups == 0;
+  bool fits = x->dims[0] == grad->dims[0] && grad->dims[1] == weight->dims[0] &&
+              x->dims[1] % conv->groups == 0 && x->dims[1] / conv->groups == weight->dims[1] &&
+              weight->dims[0] % conv->groups == 0;
   for (int i = 0; fits && i < conv->spatial; ++i) {
     int64_t extent;
-    fits = tn_shape_window(x->dims[2 + i], conv->lhs_dilation[i], conv->low[i], conv->high[i], weight->dims[2 + i],
-                           conv->rhs_dilation[i], conv->stride[i], &extent) &&
+    fits = tn_shape_window(x->dims[2 + i], conv->lhs_dilation[i], conv->low[i], conv->high[i],
+                           weight->dims[2 + i], conv->rhs_dilation[i], conv->stride[i], &extent) &&
            extent == grad->dims[2 + i];
   }
   if (fits) return TN_OK;
@@ -90,7 +91,7 @@ tn_status_t tn_composite_types_conv_backward_weight(tn_shape_t* shape) {
   return check_forward(&conv, x, out, grad);
 }
 
-// ---- expansion ----------------------------------------------------------------------------------------------
+// ---- expansion --------------------------------------------------------------------------------------------
 // [outer * groups, inner, rest..] or [inner, outer * groups, rest..] regrouped: splits dimension |split| into
 // (groups, part), exchanges |part| with the other leading dimension and merges the groups there.
 static const tn_node_t* regroup(tn_graph_t* graph, const tn_node_t* x, int split, int64_t groups) {
@@ -106,7 +107,7 @@ static const tn_node_t* regroup(tn_graph_t* graph, const tn_node_t* x, int split
   if (split == 0) {  // [g, part, other] -> [g, other, part] -> [g * other, part]
     dims[0] = groups, dims[1] = part, dims[2] = other;
     permutation[0] = 0, permutation[1] = 2, permutation[2] = 1;
-  } else {           // [other, g, part] -> [part, g, other] -> [part, g * other]
+  } else {  // [other, g, part] -> [part, g, other] -> [part, g * other]
     dims[0] = other, dims[1] = groups, dims[2] = part;
     permutation[0] = 2, permutation[1] = 1, permutation[2] = 0;
   }
@@ -128,7 +129,8 @@ static bool is_trivial(tn_graph_t* graph, const tn_node_t* composite, const tn_n
 
 // dx = grad, spread by the stride, with the flipped weight.
 void tn_composite_expand_conv_backward_input(tn_graph_t* graph, const tn_node_t* composite,
-                                             const tn_node_t* const* operands, const tn_node_t** out_results) {
+                                             const tn_node_t* const* operands,
+                                             const tn_node_t** out_results) {
   if (is_trivial(graph, composite, operands, out_results)) return;
   const tn_type_t *grad = &operands[0]->types[0], *weight = &operands[1]->types[0], *x = &composite->types[0];
   tn_conv_t forward, back;
@@ -140,8 +142,8 @@ void tn_composite_expand_conv_backward_input(tn_graph_t* graph, const tn_node_t*
     back.stride[i] = forward.lhs_dilation[i];
     back.lhs_dilation[i] = forward.stride[i];
     back.low[i] = window - 1 - forward.low[i];
-    back.high[i] = (x->dims[2 + i] - 1) * back.stride[i] + window - span(grad->dims[2 + i], forward.stride[i]) -
-                   back.low[i];
+    back.high[i] = (x->dims[2 + i] - 1) * back.stride[i] + window -
+                   span(grad->dims[2 + i], forward.stride[i]) - back.low[i];
     flipped[i] = 2 + i;
   }
   // [o, c / g, ..] -> [c, o / g, ..]
@@ -152,7 +154,8 @@ void tn_composite_expand_conv_backward_input(tn_graph_t* graph, const tn_node_t*
 
 // dweight: x slides over grad, batch and channels exchanged; the groups become feature groups.
 void tn_composite_expand_conv_backward_weight(tn_graph_t* graph, const tn_node_t* composite,
-                                              const tn_node_t* const* operands, const tn_node_t** out_results) {
+                                              const tn_node_t* const* operands,
+                                              const tn_node_t** out_results) {
   if (is_trivial(graph, composite, operands, out_results)) return;
   const tn_type_t *grad = &operands[0]->types[0], *x = &operands[1]->types[0], *weight = &composite->types[0];
   tn_conv_t forward, back;

@@ -4,10 +4,10 @@
 enum { HAS_WEIGHT = 1, HAS_BIAS = 2 };
 
 typedef struct tn_norm {
-  int axis, count;              // normalized dimensions axis..rank-1
-  int64_t dims[TN_MAX_RANK];    // their numbers
-  int64_t lead[TN_MAX_RANK];    // the others
-  double elements;              // elements of a row
+  int axis, count;            // normalized dimensions axis..rank-1
+  int64_t dims[TN_MAX_RANK];  // their numbers
+  int64_t lead[TN_MAX_RANK];  // the others
+  double elements;            // elements of a row
   int flags;
 } tn_norm_t;
 
@@ -34,7 +34,8 @@ static tn_type_t stat_type(const tn_type_t* x, int64_t axis) {
 // |operand| has the dimensions of x from |axis| on.
 static tn_status_t check_affine(const tn_shape_t* shape, int operand, const char* what, const tn_type_t* x,
                                 int64_t axis) {
-  if (operand >= shape->operand_count) return TN_ERROR(TN_INVALID_ARGUMENT, "operand %d (%s) is missing", operand, what);
+  if (operand >= shape->operand_count)
+    return TN_ERROR(TN_INVALID_ARGUMENT, "operand %d (%s) is missing", operand, what);
   TN_TRY(tn_shape_check_class(shape, operand, TN_SHAPE_FLOAT));
   return tn_c_expect(shape, operand, what, tn_shape_operand(shape, operand)->dtype, x->rank - (int)axis,
                      x->dims + axis);
@@ -53,8 +54,8 @@ static tn_status_t forward_types(tn_shape_t* shape, bool has_mean) {
   int next = 1;
   if (flags & HAS_WEIGHT) TN_TRY(check_affine(shape, next++, "weight", x, axis));
   if (flags & HAS_BIAS) TN_TRY(check_affine(shape, next++, "bias", x, axis));
-  if (next != shape->operand_count) return TN_ERROR(TN_INVALID_ARGUMENT, "flags say %d operands, got %d", next,
-                                                    shape->operand_count);
+  if (next != shape->operand_count)
+    return TN_ERROR(TN_INVALID_ARGUMENT, "flags say %d operands, got %d", next, shape->operand_count);
   shape->result_count = 0;
   shape->types[shape->result_count++] = *x;
   if (has_mean) shape->types[shape->result_count++] = stat_type(x, axis);
@@ -101,7 +102,8 @@ static const tn_node_t* spread_stat(tn_graph_t* graph, const tn_node_t* stat, co
 }
 static const tn_node_t* spread_weight(tn_graph_t* graph, const tn_node_t* weight, const tn_node_t* x) {
   if (!weight || !x) return NULL;
-  return tn_broadcast_to(graph, tn_convert(graph, weight, x->types[0].dtype), x->types[0].rank, x->types[0].dims);
+  return tn_broadcast_to(graph, tn_convert(graph, weight, x->types[0].dtype), x->types[0].rank,
+                         x->types[0].dims);
 }
 
 static const tn_node_t* rstd_of(tn_graph_t* graph, const tn_node_t* variance, double epsilon) {
@@ -127,8 +129,8 @@ void tn_composite_expand_layer_norm(tn_graph_t* graph, const tn_node_t* composit
   out_results[2] = rstd;
 }
 
-void tn_composite_expand_rms_norm(tn_graph_t* graph, const tn_node_t* composite, const tn_node_t* const* operands,
-                                  const tn_node_t** out_results) {
+void tn_composite_expand_rms_norm(tn_graph_t* graph, const tn_node_t* composite,
+                                  const tn_node_t* const* operands, const tn_node_t** out_results) {
   tn_norm_t norm = norm_of(&operands[0]->types[0], tn_node_int(composite, TN_ATTR_AXIS, 0),
                            tn_node_int(composite, TN_ATTR_FLAGS, 0));
   const tn_node_t* x = tn_c_up(graph, operands[0]);
@@ -151,11 +153,13 @@ static void backward(tn_graph_t* graph, const tn_node_t* composite, const tn_nod
   const tn_node_t* scale = spread_stat(graph, rstd, x);
   const tn_node_t* centered = mean ? tn_c_sub(graph, x, spread_stat(graph, mean, x)) : x;
   const tn_node_t* xhat = tn_c_mul(graph, centered, scale);
-  const tn_node_t* gw = norm.flags & HAS_WEIGHT ? tn_c_mul(graph, grad, spread_weight(graph, weight, x)) : grad;
+  const tn_node_t* gw =
+      norm.flags & HAS_WEIGHT ? tn_c_mul(graph, grad, spread_weight(graph, weight, x)) : grad;
   const tn_node_t* inner = mean ? tn_c_sub(graph, gw, spread_stat(graph, row_mean(graph, gw, &norm), x)) : gw;
   const tn_node_t* along = spread_stat(graph, row_mean(graph, tn_c_mul(graph, gw, xhat), &norm), x);
   const tn_node_t* dx = tn_c_mul(graph, scale, tn_c_sub(graph, inner, tn_c_mul(graph, xhat, along)));
-  const tn_node_t* dweight = tn_reduce(graph, TN_REDUCE_SUM, tn_c_mul(graph, grad, xhat), norm.axis, norm.lead);
+  const tn_node_t* dweight =
+      tn_reduce(graph, TN_REDUCE_SUM, tn_c_mul(graph, grad, xhat), norm.axis, norm.lead);
   out_results[0] = tn_convert(graph, dx, composite->types[0].dtype);
   out_results[1] = tn_convert(graph, dweight, composite->types[1].dtype);
   if (mean) {
@@ -165,7 +169,8 @@ static void backward(tn_graph_t* graph, const tn_node_t* composite, const tn_nod
 }
 
 void tn_composite_expand_layer_norm_backward(tn_graph_t* graph, const tn_node_t* composite,
-                                             const tn_node_t* const* operands, const tn_node_t** out_results) {
+                                             const tn_node_t* const* operands,
+                                             const tn_node_t** out_results) {
   const tn_node_t* weight = composite->operand_count > 4 ? operands[4] : NULL;
   backward(graph, composite, operands, operands[2], operands[3], weight, out_results);
 }

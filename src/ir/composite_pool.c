@@ -23,9 +23,10 @@ static tn_status_t check_window(const tn_shape_t* shape, int rank, bool has_dila
   TN_TRY(tn_shape_ints(shape, TN_ATTR_HIGH, out->spatial, &out->high, NULL));
   if (has_dilation) TN_TRY(tn_shape_ints(shape, TN_ATTR_WINDOW_DILATION, out->spatial, &out->dilation, NULL));
   for (int i = 0; i < out->spatial; ++i) {
-    if (out->size[i] < 1 || out->stride[i] < 1 || out->dilation[i] < 1 || out->low[i] < 0 || out->high[i] < 0) {
-      return TN_ERROR(TN_INVALID_ARGUMENT, "spatial dimension %d: expected window, stride, dilation >= 1 and padding >= 0",
-                      i);
+    if (out->size[i] < 1 || out->stride[i] < 1 || out->dilation[i] < 1 || out->low[i] < 0 ||
+        out->high[i] < 0) {
+      return TN_ERROR(TN_INVALID_ARGUMENT,
+                      "spatial dimension %d: expected window, stride, dilation >= 1 and padding >= 0", i);
     }
   }
   return TN_OK;
@@ -34,8 +35,8 @@ static tn_type_t pooled_type(const tn_type_t* x, const tn_pool_window_t* w) {
   tn_type_t type = *x;
   for (int i = 0; i < w->spatial; ++i) {
     int64_t* extent = &type.dims[w->lead + i];
-    if (!tn_shape_window(x->dims[w->lead + i], 1, w->low[i], w->high[i], w->size[i], w->dilation[i], w->stride[i],
-                         extent)) {
+    if (!tn_shape_window(x->dims[w->lead + i], 1, w->low[i], w->high[i], w->size[i], w->dilation[i],
+                         w->stride[i], extent)) {
       *extent = -1;  // found by tn_shape_check_type
     }
   }
@@ -89,8 +90,11 @@ tn_status_t tn_composite_types_avg_pool_backward(tn_shape_t* shape) {
 }
 
 static tn_pool_window_t window_of(const tn_node_t* composite) {
-  tn_shape_t shape = {.op = composite->op, .operand_count = composite->operand_count, .operands = composite->operands,
-                      .attr_count = composite->attr_count, .attrs = composite->attrs};
+  tn_shape_t shape = {.op = composite->op,
+                      .operand_count = composite->operand_count,
+                      .operands = composite->operands,
+                      .attr_count = composite->attr_count,
+                      .attrs = composite->attrs};
   tn_pool_window_t w;
   tn_status_free(check_window(&shape, composite->types[0].rank,
                               tn_node_attr(composite, TN_ATTR_WINDOW_DILATION) != NULL, &w));
@@ -100,8 +104,8 @@ static tn_pool_window_t window_of(const tn_node_t* composite) {
 // ---- max --------------------------------------------------------------------------------------------------
 // The windows as rows: x padded, then per spatial dimension taken at o * stride + k * dilation, ends up as
 // [lead.., out.., window elements]; the extreme of a row says value and place.
-void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite, const tn_node_t* const* operands,
-                                  const tn_node_t** out_results) {
+void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
+                                  const tn_node_t* const* operands, const tn_node_t** out_results) {
   const tn_pool_window_t w = window_of(composite);
   const tn_type_t *type = &operands[0]->types[0], *out = &composite->types[0];
   if (tn_type_element_count(out) == 0) {
@@ -120,10 +124,10 @@ void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
   }
   tn_dtype_class_t kind = tn_dtype_class(type->dtype);
   const int bits = 8 * (int)tn_dtype_size(type->dtype);
-  const tn_node_t* least = kind == TN_CLASS_FLOAT    ? tn_constant_double(graph, type->dtype, -INFINITY)
-                           : kind == TN_CLASS_SIGNED ? tn_constant_int(graph, type->dtype,
-                                                                       (int64_t)(~0ull << (bits - 1)))
-                                                     : tn_constant_int(graph, type->dtype, 0);
+  const tn_node_t* least = kind == TN_CLASS_FLOAT ? tn_constant_double(graph, type->dtype, -INFINITY)
+                           : kind == TN_CLASS_SIGNED
+                               ? tn_constant_int(graph, type->dtype, (int64_t)(~0ull << (bits - 1)))
+                               : tn_constant_int(graph, type->dtype, 0);
   const tn_node_t* x = tn_pad(graph, operands[0], least, low, high, interior);
   int64_t permutation[TN_MAX_RANK], rows[TN_MAX_RANK], elements = 1;
   for (int i = 0; i < w.lead; ++i) permutation[i] = i;
@@ -163,8 +167,9 @@ void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
     const tn_node_t* zero = tn_constant_like(graph, k, 0);
     if (w.low[i]) {  // a place in the low padding: the window's first element in x
       int64_t up = (w.low[i] + w.dilation[i] - 1) / w.dilation[i] * w.dilation[i];
-      const tn_node_t* first = tn_binary(graph, TN_OP_REM, tn_c_add(graph, at, tn_constant_like(graph, k, (double)up)),
-                                         tn_constant_like(graph, k, (double)w.dilation[i]));
+      const tn_node_t* first =
+          tn_binary(graph, TN_OP_REM, tn_c_add(graph, at, tn_constant_like(graph, k, (double)up)),
+                    tn_constant_like(graph, k, (double)w.dilation[i]));
       at = tn_select(graph, tn_compare(graph, TN_LT, at, zero), first, at);
     }
     if (w.high[i]) {
@@ -197,10 +202,11 @@ void tn_composite_expand_max_pool_backward(tn_graph_t* graph, const tn_node_t* c
   out_results[0] = tn_convert(graph, tn_reshape(graph, dx, type->rank, type->dims), type->dtype);
 }
 
-// ---- average ------------------------------------------------------------------------------------------------
+// ---- average ----------------------------------------------------------------------------------------------
 // How many elements each window divides by, over the shape of |like|: a product of one vector per dimension.
-static const tn_node_t* divide_by_counts(tn_graph_t* graph, const tn_node_t* composite, const tn_pool_window_t* w,
-                                         const tn_node_t* like, const tn_type_t* x) {
+static const tn_node_t* divide_by_counts(tn_graph_t* graph, const tn_node_t* composite,
+                                         const tn_pool_window_t* w, const tn_node_t* like,
+                                         const tn_type_t* x) {
   int64_t divisor = tn_node_int(composite, TN_ATTR_DIVISOR, 0);
   bool counts_padding = tn_node_int(composite, TN_ATTR_COUNT_INCLUDE_PAD, 1) != 0;
   if (!like) return NULL;
@@ -234,8 +240,8 @@ static tn_window_t identity_window(int rank) {
   return window;
 }
 
-void tn_composite_expand_avg_pool(tn_graph_t* graph, const tn_node_t* composite, const tn_node_t* const* operands,
-                                  const tn_node_t** out_results) {
+void tn_composite_expand_avg_pool(tn_graph_t* graph, const tn_node_t* composite,
+                                  const tn_node_t* const* operands, const tn_node_t** out_results) {
   const tn_pool_window_t w = window_of(composite);
   const tn_type_t* type = &operands[0]->types[0];
   tn_window_t window = identity_window(type->rank);

@@ -17,8 +17,8 @@ tn_status_t tn_composite_types_log_softmax(tn_shape_t* shape) { return row_types
 tn_status_t tn_composite_types_softmax_backward(tn_shape_t* shape) { return row_types(shape); }
 tn_status_t tn_composite_types_log_softmax_backward(tn_shape_t* shape) { return row_types(shape); }
 
-void tn_composite_expand_softmax(tn_graph_t* graph, const tn_node_t* composite, const tn_node_t* const* operands,
-                                 const tn_node_t** out_results) {
+void tn_composite_expand_softmax(tn_graph_t* graph, const tn_node_t* composite,
+                                 const tn_node_t* const* operands, const tn_node_t** out_results) {
   const int64_t axis = tn_node_int(composite, TN_ATTR_AXIS, 0);
   const tn_node_t* x = tn_c_up(graph, operands[0]);
   const tn_node_t* shifted = tn_c_sub(graph, x, tn_c_reduce_keep(graph, TN_REDUCE_MAX, x, 1, &axis));
@@ -43,12 +43,14 @@ void tn_composite_expand_softmax_backward(tn_graph_t* graph, const tn_node_t* co
   const int64_t axis = tn_node_int(composite, TN_ATTR_AXIS, 0);
   const tn_node_t *grad = tn_c_up(graph, operands[0]), *output = tn_c_up(graph, operands[1]);
   const tn_node_t* sum = tn_c_reduce_keep(graph, TN_REDUCE_SUM, tn_c_mul(graph, grad, output), 1, &axis);
-  out_results[0] = tn_convert(graph, tn_c_mul(graph, output, tn_c_sub(graph, grad, sum)), composite->types[0].dtype);
+  out_results[0] =
+      tn_convert(graph, tn_c_mul(graph, output, tn_c_sub(graph, grad, sum)), composite->types[0].dtype);
 }
 
 // dx = grad - exp(output) * sum(grad)
 void tn_composite_expand_log_softmax_backward(tn_graph_t* graph, const tn_node_t* composite,
-                                              const tn_node_t* const* operands, const tn_node_t** out_results) {
+                                              const tn_node_t* const* operands,
+                                              const tn_node_t** out_results) {
   const int64_t axis = tn_node_int(composite, TN_ATTR_AXIS, 0);
   const tn_node_t *grad = tn_c_up(graph, operands[0]), *output = tn_c_up(graph, operands[1]);
   const tn_node_t* sum = tn_c_reduce_keep(graph, TN_REDUCE_SUM, grad, 1, &axis);

@@ -21,7 +21,8 @@ const tn_node_t* tn_c_reduce_keep(tn_graph_t* graph, tn_reduce_kind_t kind, cons
   return tn_c_spread(graph, tn_reduce(graph, kind, x, count, dims), x, count, dims);
 }
 
-const tn_node_t* tn_c_spread_vector(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* like, int dimension) {
+const tn_node_t* tn_c_spread_vector(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* like,
+                                    int dimension) {
   if (!x || !like) return NULL;
   const int64_t map = dimension;
   return tn_broadcast_in_dim(graph, x, like->types[0].rank, like->types[0].dims, &map);

@@ -15,7 +15,8 @@ const tn_node_t* tn_c_reduce_keep(tn_graph_t* graph, tn_reduce_kind_t kind, cons
 const tn_node_t* tn_c_spread(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* like, int count,
                              const int64_t* dims);
 // A rank-1 tensor along |dimension| of |like|, repeated along all others.
-const tn_node_t* tn_c_spread_vector(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* like, int dimension);
+const tn_node_t* tn_c_spread_vector(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* like,
+                                    int dimension);
 
 static inline const tn_node_t* tn_c_add(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* y) {
   return tn_binary(graph, TN_OP_ADD, x, y);

@@ -85,7 +85,9 @@ tn_scalar_t tn_scalar_from_complex(tn_dtype_t dtype, double real, double imag) {
   }
 }
 
-tn_scalar_t tn_scalar_from_double(tn_dtype_t dtype, double value) { return tn_scalar_from_complex(dtype, value, 0); }
+tn_scalar_t tn_scalar_from_double(tn_dtype_t dtype, double value) {
+  return tn_scalar_from_complex(dtype, value, 0);
+}
 
 tn_scalar_t tn_scalar_from_int(tn_dtype_t dtype, int64_t value) {
   tn_scalar_t out = {0};

@@ -58,7 +58,7 @@ static inline uint16_t tn_f32_to_f16(float value) {
   uint32_t bits = tn_f32_bits(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu));
   if (magnitude >= 0x47800000u) return (uint16_t)(sign | 0x7c00u);  // >= 65536
-  return (uint16_t)(sign | tn_f32_round_small(magnitude, 5, 10));    // may round up to infinity
+  return (uint16_t)(sign | tn_f32_round_small(magnitude, 5, 10));   // may round up to infinity
 }
 
 static inline float tn_f8e5m2_to_f32(uint8_t bits) { return tn_f16_to_f32((uint16_t)(bits << 8)); }

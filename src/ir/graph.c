@@ -96,7 +96,8 @@ static uint64_t mix_bytes(uint64_t hash, const void* data, size_t size) {
 static size_t attr_payload_size(const tn_attr_t* attr) {
   switch (attr->kind) {
     case TN_ATTR_INTS: return (size_t)attr->count * sizeof(int64_t);
-    case TN_ATTR_STRING: case TN_ATTR_BYTES: return (size_t)attr->count;
+    case TN_ATTR_STRING:
+    case TN_ATTR_BYTES: return (size_t)attr->count;
     default: return 0;
   }
 }
@@ -110,7 +111,8 @@ static uint64_t hash_attr(uint64_t hash, const tn_attr_t* attr) {
 
 bool tn_attr_equal(const tn_attr_t* a, const tn_attr_t* b) {
   if (a->name != b->name || a->kind != b->kind) return false;
-  if (a->kind == TN_ATTR_INT || a->kind == TN_ATTR_FLOAT) return a->as.integer == b->as.integer;  // floats by bits
+  if (a->kind == TN_ATTR_INT || a->kind == TN_ATTR_FLOAT)
+    return a->as.integer == b->as.integer;  // floats by bits
   size_t size = attr_payload_size(a);
   return a->count == b->count && (size == 0 || memcmp(a->as.bytes, b->as.bytes, size) == 0);
 }
@@ -239,7 +241,7 @@ const tn_node_t* tn_graph_intern(tn_graph_t* graph, tn_op_t op, int operand_coun
   return node;
 }
 
-// ---- boundary -----------------------------------------------------------------------------------------------
+// ---- boundary ---------------------------------------------------------------------------------------------
 static const tn_node_t* add_param(tn_graph_t* graph, const tn_type_t* type, int64_t kind,
                                   const int64_t* strides) {
   if (graph->param_count == graph->param_capacity) {
@@ -309,4 +311,6 @@ void tn_graph_alias_result(tn_graph_t* graph, int index, int same_as_param, bool
   graph->results[index].overlaps_params = overlaps_params;
 }
 int tn_graph_result_count(const tn_graph_t* graph) { return graph->result_count; }
-const tn_graph_result_t* tn_graph_result_at(const tn_graph_t* graph, int index) { return &graph->results[index]; }
+const tn_graph_result_t* tn_graph_result_at(const tn_graph_t* graph, int index) {
+  return &graph->results[index];
+}

@@ -32,8 +32,9 @@ enum { TN_MAX_RESULTS = 16 };
 // What identifies a node. |types|: on entry of tn_graph_build the declared types of ops that take one (see
 // tn_shape_infer), on return all of them; capacity |result_count| or TN_MAX_RESULTS.
 // Returns the one node of the graph that equals it, after checking it against the op's shape rule.
-const tn_node_t* tn_graph_build(tn_graph_t* graph, tn_op_t op, int operand_count, const tn_node_t* const* operands,
-                                int attr_count, const tn_attr_t* attrs, int result_count, tn_type_t* types);
+const tn_node_t* tn_graph_build(tn_graph_t* graph, tn_op_t op, int operand_count,
+                                const tn_node_t* const* operands, int attr_count, const tn_attr_t* attrs,
+                                int result_count, tn_type_t* types);
 
 // Same without the check; used where the types are known to be right.
 const tn_node_t* tn_graph_intern(tn_graph_t* graph, tn_op_t op, int operand_count,

@@ -4,22 +4,30 @@
 #include "ir/graph_internal.h"
 #include "ir/shape.h"
 
-const tn_node_t* tn_graph_build(tn_graph_t* graph, tn_op_t op, int operand_count, const tn_node_t* const* operands,
-                                int attr_count, const tn_attr_t* attrs, int result_count, tn_type_t* types) {
+const tn_node_t* tn_graph_build(tn_graph_t* graph, tn_op_t op, int operand_count,
+                                const tn_node_t* const* operands, int attr_count, const tn_attr_t* attrs,
+                                int result_count, tn_type_t* types) {
   for (int i = 0; i < operand_count; ++i) {
     if (!operands[i]) {
-      return tn_graph_fail(graph, TN_ERROR(TN_INTERNAL, "%s: operand %d is missing", tn_op_info(op)->name, i));
+      return tn_graph_fail(graph,
+                           TN_ERROR(TN_INTERNAL, "%s: operand %d is missing", tn_op_info(op)->name, i));
     }
   }
   if (graph->status) return NULL;
-  tn_shape_t shape = {.op = op, .operand_count = operand_count, .operands = operands, .attr_count = attr_count,
-                      .attrs = attrs, .result_count = result_count, .types = types};
+  tn_shape_t shape = {.op = op,
+                      .operand_count = operand_count,
+                      .operands = operands,
+                      .attr_count = attr_count,
+                      .attrs = attrs,
+                      .result_count = result_count,
+                      .types = types};
   tn_status_t status = tn_shape_infer(&shape);
   if (status) return tn_graph_fail(graph, status);
   return tn_graph_intern(graph, op, operand_count, operands, attr_count, attrs, shape.result_count, types);
 }
 
-const tn_node_t* tn_graph_rebuild(tn_graph_t* graph, const tn_node_t* node, const tn_node_t* const* operands) {
+const tn_node_t* tn_graph_rebuild(tn_graph_t* graph, const tn_node_t* node,
+                                  const tn_node_t* const* operands) {
   tn_type_t few[TN_MAX_RESULTS];
   tn_type_t* types = few;
   if (node->op == TN_OP_PARAM) {
@@ -92,9 +100,13 @@ tn_status_t tn_graph_verify(const tn_graph_t* graph) {
     tn_type_t few[TN_MAX_RESULTS];
     if (node->result_count > TN_MAX_RESULTS) continue;  // only custom calls, whose types are free
     memcpy(few, node->types, sizeof(tn_type_t) * (size_t)node->result_count);
-    tn_shape_t shape = {.op = node->op, .operand_count = node->operand_count, .operands = node->operands,
-                        .attr_count = node->attr_count, .attrs = node->attrs,
-                        .result_count = node->result_count, .types = few};
+    tn_shape_t shape = {.op = node->op,
+                        .operand_count = node->operand_count,
+                        .operands = node->operands,
+                        .attr_count = node->attr_count,
+                        .attrs = node->attrs,
+                        .result_count = node->result_count,
+                        .types = few};
     tn_status_t status = tn_shape_infer(&shape);
     if (status) {
       tn_status_t wrapped = TN_ERROR(TN_INTERNAL, "node %u: %s", id, tn_status_message(status));
@@ -102,14 +114,15 @@ tn_status_t tn_graph_verify(const tn_graph_t* graph) {
       return wrapped;
     }
     if (shape.result_count != node->result_count) {
-      return TN_ERROR(TN_INTERNAL, "node %u %s: has %d results, its rule gives %d", id, tn_op_info(node->op)->name,
-                      node->result_count, shape.result_count);
+      return TN_ERROR(TN_INTERNAL, "node %u %s: has %d results, its rule gives %d", id,
+                      tn_op_info(node->op)->name, node->result_count, shape.result_count);
     }
     for (int i = 0; i < node->result_count; ++i) {
       char has[TN_TYPE_TEXT_SIZE], gives[TN_TYPE_TEXT_SIZE];
       if (tn_type_equal(&few[i], &node->types[i])) continue;
-      return TN_ERROR(TN_INTERNAL, "node %u %s: result %d is %s, its rule gives %s", id, tn_op_info(node->op)->name, i,
-                      tn_type_format(&node->types[i], has), tn_type_format(&few[i], gives));
+      return TN_ERROR(TN_INTERNAL, "node %u %s: result %d is %s, its rule gives %s", id,
+                      tn_op_info(node->op)->name, i, tn_type_format(&node->types[i], has),
+                      tn_type_format(&few[i], gives));
     }
   }
   for (int i = 0; i < graph->result_count; ++i) {

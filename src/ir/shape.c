@@ -13,7 +13,8 @@ tn_status_t tn_shape_check_type(const tn_shape_t* shape, const tn_type_t* type) 
   int64_t bytes = (int64_t)tn_dtype_size(type->dtype);
   for (int i = 0; i < type->rank; ++i) {
     if (type->dims[i] < 0) {
-      return TN_SHAPE_ERROR(shape, "expected extents >= 0, got %lld in dimension %d", (long long)type->dims[i], i);
+      return TN_SHAPE_ERROR(shape, "expected extents >= 0, got %lld in dimension %d",
+                            (long long)type->dims[i], i);
     }
     if (__builtin_mul_overflow(bytes, type->dims[i] ? type->dims[i] : 1, &bytes)) {
       return TN_SHAPE_ERROR(shape, "the tensor's bytes exceed the address space");
@@ -48,7 +49,8 @@ tn_status_t tn_shape_ints(const tn_shape_t* shape, tn_attr_name_t name, int coun
 
 tn_status_t tn_shape_dimension(const tn_shape_t* shape, const char* what, int64_t dimension, int rank) {
   if (dimension >= 0 && dimension < rank) return TN_OK;
-  if (rank == 0) return TN_SHAPE_ERROR(shape, "%s is %lld, the operand has rank 0", what, (long long)dimension);
+  if (rank == 0)
+    return TN_SHAPE_ERROR(shape, "%s is %lld, the operand has rank 0", what, (long long)dimension);
   return TN_SHAPE_ERROR(shape, "%s: expected 0..%d, got %lld", what, rank - 1, (long long)dimension);
 }
 
@@ -77,8 +79,8 @@ tn_status_t tn_shape_check_class(const tn_shape_t* shape, int operand, int class
   if (1 << tn_dtype_class(dtype) & classes) return TN_OK;
   return TN_SHAPE_ERROR(shape, "operand %d: expected%s%s%s%s, got %s", operand,
                         classes & TN_SHAPE_BOOL ? " i1" : "", classes & TN_SHAPE_INT ? " integer" : "",
-                        classes & TN_SHAPE_FLOAT ? " float" : "", classes & TN_SHAPE_COMPLEX ? " complex" : "",
-                        tn_dtype_name(dtype));
+                        classes & TN_SHAPE_FLOAT ? " float" : "",
+                        classes & TN_SHAPE_COMPLEX ? " complex" : "", tn_dtype_name(dtype));
 }
 
 bool tn_shape_window(int64_t extent, int64_t base, int64_t low, int64_t high, int64_t size, int64_t dilation,
@@ -93,11 +95,12 @@ bool tn_shape_window(int64_t extent, int64_t base, int64_t low, int64_t high, in
 
 tn_status_t tn_shape_check_kind(const tn_shape_t* shape, int operand, int64_t kind, bool allow_assign) {
   switch (kind) {
-    case TN_REDUCE_SUM: case TN_REDUCE_PROD: return tn_shape_check_class(shape, operand, TN_SHAPE_NUMBER);
-    case TN_REDUCE_MAX: case TN_REDUCE_MIN:
-      return tn_shape_check_class(shape, operand, TN_SHAPE_REAL | TN_SHAPE_BOOL);
-    case TN_REDUCE_AND: case TN_REDUCE_OR:
-      return tn_shape_check_class(shape, operand, TN_SHAPE_INT | TN_SHAPE_BOOL);
+    case TN_REDUCE_SUM:
+    case TN_REDUCE_PROD: return tn_shape_check_class(shape, operand, TN_SHAPE_NUMBER);
+    case TN_REDUCE_MAX:
+    case TN_REDUCE_MIN: return tn_shape_check_class(shape, operand, TN_SHAPE_REAL | TN_SHAPE_BOOL);
+    case TN_REDUCE_AND:
+    case TN_REDUCE_OR: return tn_shape_check_class(shape, operand, TN_SHAPE_INT | TN_SHAPE_BOOL);
     case TN_REDUCE_ASSIGN:
       if (allow_assign) return TN_OK;
       // fall through
@@ -126,9 +129,14 @@ tn_status_t tn_shape_custom_call(tn_shape_t* shape) {
 
 static tn_shape_fn_t rule_of(tn_op_t op) {
   switch (op) {
-    case TN_OP_PARAM: case TN_OP_CONST: case TN_OP_IOTA: return tn_shape_leaf;
-    case TN_OP_COMPARE: case TN_OP_COMPLEX: return tn_shape_binary;
-    case TN_OP_SELECT: case TN_OP_CLAMP: case TN_OP_FMA: return tn_shape_ternary;
+    case TN_OP_PARAM:
+    case TN_OP_CONST:
+    case TN_OP_IOTA: return tn_shape_leaf;
+    case TN_OP_COMPARE:
+    case TN_OP_COMPLEX: return tn_shape_binary;
+    case TN_OP_SELECT:
+    case TN_OP_CLAMP:
+    case TN_OP_FMA: return tn_shape_ternary;
     case TN_OP_BROADCAST_IN_DIM: return tn_shape_broadcast_in_dim;
     case TN_OP_RESHAPE: return tn_shape_reshape;
     case TN_OP_TRANSPOSE: return tn_shape_transpose;

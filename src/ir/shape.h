@@ -21,7 +21,7 @@ typedef tn_status_t (*tn_shape_fn_t)(tn_shape_t* shape);
 
 tn_status_t tn_shape_infer(tn_shape_t* shape);
 
-// ---- for the rules ------------------------------------------------------------------------------------------
+// ---- for the rules ----------------------------------------------------------------------------------------
 // INVALID_ARGUMENT "<op>: ...".
 #define TN_SHAPE_ERROR(shape, format, ...) \
   TN_ERROR(TN_INVALID_ARGUMENT, "%s: " format, tn_op_info((shape)->op)->name __VA_OPT__(, ) __VA_ARGS__)

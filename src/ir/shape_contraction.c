@@ -9,8 +9,8 @@ static tn_status_t check_accumulator(const tn_shape_t* shape, tn_dtype_t from, t
                              ((tn_dtype_is_float(from) && tn_dtype_is_float(to)) ||
                               (tn_dtype_is_integer(from) && tn_dtype_is_integer(to))));
   if (fits) return TN_OK;
-  return TN_SHAPE_ERROR(shape, "result dtype: expected %s or a wider one of its class, got %s", tn_dtype_name(from),
-                        tn_dtype_name(to));
+  return TN_SHAPE_ERROR(shape, "result dtype: expected %s or a wider one of its class, got %s",
+                        tn_dtype_name(from), tn_dtype_name(to));
 }
 
 tn_status_t tn_shape_dot_general(tn_shape_t* shape) {
@@ -21,7 +21,7 @@ tn_status_t tn_shape_dot_general(tn_shape_t* shape) {
                           tn_dtype_name(rhs->dtype));
   }
   TN_TRY(check_accumulator(shape, lhs->dtype, shape->types[0].dtype));
-  const int64_t *lists[2][2];
+  const int64_t* lists[2][2];
   int counts[2];
   static const tn_attr_name_t names[2][2] = {{TN_ATTR_LHS_BATCH, TN_ATTR_RHS_BATCH},
                                              {TN_ATTR_LHS_CONTRACT, TN_ATTR_RHS_CONTRACT}};
@@ -61,7 +61,8 @@ tn_status_t tn_shape_dot_general(tn_shape_t* shape) {
       if (!(seen[side] >> i & 1u)) dims[rank++] = type->dims[i];
     }
   }
-  if (rank > TN_MAX_RANK) return TN_SHAPE_ERROR(shape, "expected a result of rank <= %d, got %d", TN_MAX_RANK, rank);
+  if (rank > TN_MAX_RANK)
+    return TN_SHAPE_ERROR(shape, "expected a result of rank <= %d, got %d", TN_MAX_RANK, rank);
   out->rank = rank;
   memcpy(out->dims, dims, sizeof(int64_t) * (size_t)rank);
   return tn_shape_check_type(shape, out);
@@ -105,8 +106,8 @@ tn_status_t tn_shape_convolution(tn_shape_t* shape) {
     if (stride[i] < 1 || lhs_dilation[i] < 1 || rhs_dilation[i] < 1) {
       return TN_SHAPE_ERROR(shape, "spatial dimension %d: expected stride and dilations >= 1", i);
     }
-    if (!tn_shape_window(lhs->dims[2 + i], lhs_dilation[i], low[i], high[i], rhs->dims[2 + i], rhs_dilation[i],
-                         stride[i], &out->dims[2 + i])) {
+    if (!tn_shape_window(lhs->dims[2 + i], lhs_dilation[i], low[i], high[i], rhs->dims[2 + i],
+                         rhs_dilation[i], stride[i], &out->dims[2 + i])) {
       return TN_SHAPE_ERROR(shape, "spatial dimension %d: the extent exceeds 64 bits", i);
     }
   }
@@ -121,7 +122,8 @@ tn_status_t tn_shape_rng_bits(tn_shape_t* shape) {
   }
   TN_TRY(tn_shape_check_type(shape, &shape->types[0]));
   if (shape->types[0].dtype != TN_U32 && shape->types[0].dtype != TN_U64) {
-    return TN_SHAPE_ERROR(shape, "expected a result of ui32 or ui64, got %s", tn_dtype_name(shape->types[0].dtype));
+    return TN_SHAPE_ERROR(shape, "expected a result of ui32 or ui64, got %s",
+                          tn_dtype_name(shape->types[0].dtype));
   }
   return TN_OK;
 }

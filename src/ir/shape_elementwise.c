@@ -24,13 +24,27 @@ tn_status_t tn_shape_leaf(tn_shape_t* shape) {
 // Classes of the operand of each unary op.
 static int unary_classes(tn_op_t op) {
   switch (op) {
-    case TN_OP_CONVERT: case TN_OP_BITCAST: return TN_SHAPE_ANY;
-    case TN_OP_NEG: case TN_OP_ABS: case TN_OP_SIGN: return TN_SHAPE_NUMBER;
+    case TN_OP_CONVERT:
+    case TN_OP_BITCAST: return TN_SHAPE_ANY;
+    case TN_OP_NEG:
+    case TN_OP_ABS:
+    case TN_OP_SIGN: return TN_SHAPE_NUMBER;
     case TN_OP_NOT: return TN_SHAPE_INT | TN_SHAPE_BOOL;
-    case TN_OP_POPCNT: case TN_OP_CLZ: return TN_SHAPE_INT;
-    case TN_OP_REAL: case TN_OP_IMAG: return TN_SHAPE_COMPLEX;
-    case TN_OP_CEIL: case TN_OP_FLOOR: case TN_OP_ROUND_EVEN: case TN_OP_ROUND_AFZ: case TN_OP_TRUNC:
-    case TN_OP_CBRT: case TN_OP_ERF: case TN_OP_ERFC: case TN_OP_ERFINV: case TN_OP_LGAMMA: case TN_OP_DIGAMMA:
+    case TN_OP_POPCNT:
+    case TN_OP_CLZ: return TN_SHAPE_INT;
+    case TN_OP_REAL:
+    case TN_OP_IMAG: return TN_SHAPE_COMPLEX;
+    case TN_OP_CEIL:
+    case TN_OP_FLOOR:
+    case TN_OP_ROUND_EVEN:
+    case TN_OP_ROUND_AFZ:
+    case TN_OP_TRUNC:
+    case TN_OP_CBRT:
+    case TN_OP_ERF:
+    case TN_OP_ERFC:
+    case TN_OP_ERFINV:
+    case TN_OP_LGAMMA:
+    case TN_OP_DIGAMMA:
     case TN_OP_IS_FINITE: return TN_SHAPE_FLOAT;
     default: return TN_SHAPE_FLOAT | TN_SHAPE_COMPLEX;
   }
@@ -60,7 +74,9 @@ tn_status_t tn_shape_unary(tn_shape_t* shape) {
                               tn_dtype_name(dtype));
       }
       break;
-    case TN_OP_ABS: case TN_OP_REAL: case TN_OP_IMAG: dtype = real_of(dtype); break;
+    case TN_OP_ABS:
+    case TN_OP_REAL:
+    case TN_OP_IMAG: dtype = real_of(dtype); break;
     case TN_OP_IS_FINITE: dtype = TN_BOOL; break;
     default: break;
   }
@@ -70,12 +86,23 @@ tn_status_t tn_shape_unary(tn_shape_t* shape) {
 
 static int binary_classes(tn_op_t op) {
   switch (op) {
-    case TN_OP_ADD: case TN_OP_SUB: case TN_OP_MUL: case TN_OP_DIV: case TN_OP_POW: return TN_SHAPE_NUMBER;
+    case TN_OP_ADD:
+    case TN_OP_SUB:
+    case TN_OP_MUL:
+    case TN_OP_DIV:
+    case TN_OP_POW: return TN_SHAPE_NUMBER;
     case TN_OP_REM: return TN_SHAPE_REAL;
-    case TN_OP_MIN: case TN_OP_MAX: return TN_SHAPE_REAL | TN_SHAPE_BOOL;
-    case TN_OP_ATAN2: case TN_OP_NEXTAFTER: case TN_OP_COMPLEX: return TN_SHAPE_FLOAT;
-    case TN_OP_AND: case TN_OP_OR: case TN_OP_XOR: return TN_SHAPE_INT | TN_SHAPE_BOOL;
-    case TN_OP_SHL: case TN_OP_SHR_A: case TN_OP_SHR_L: return TN_SHAPE_INT;
+    case TN_OP_MIN:
+    case TN_OP_MAX: return TN_SHAPE_REAL | TN_SHAPE_BOOL;
+    case TN_OP_ATAN2:
+    case TN_OP_NEXTAFTER:
+    case TN_OP_COMPLEX: return TN_SHAPE_FLOAT;
+    case TN_OP_AND:
+    case TN_OP_OR:
+    case TN_OP_XOR: return TN_SHAPE_INT | TN_SHAPE_BOOL;
+    case TN_OP_SHL:
+    case TN_OP_SHR_A:
+    case TN_OP_SHR_L: return TN_SHAPE_INT;
     default: return TN_SHAPE_ANY;
   }
 }

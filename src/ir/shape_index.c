@@ -16,8 +16,8 @@ static bool contains(int count, const int64_t* values, int64_t value) {
   return false;
 }
 
-static tn_status_t check_list(const tn_shape_t* shape, tn_attr_name_t name, int count, const int64_t* values, int rank,
-                              bool is_sorted) {
+static tn_status_t check_list(const tn_shape_t* shape, tn_attr_name_t name, int count, const int64_t* values,
+                              int rank, bool is_sorted) {
   for (int i = 0; i < count; ++i) {
     TN_TRY(tn_shape_dimension(shape, tn_attr_text(name), values[i], rank));
     if (contains(i, values, values[i])) {
@@ -31,8 +31,8 @@ static tn_status_t check_list(const tn_shape_t* shape, tn_attr_name_t name, int 
 }
 
 // Reads and checks everything that gather and scatter share. |window_rank|: rank of the gather result or the updates.
-static tn_status_t read_dims(const tn_shape_t* shape, const tn_type_t* x, const tn_type_t* indices, int window_rank,
-                             tn_index_dims_t* d) {
+static tn_status_t read_dims(const tn_shape_t* shape, const tn_type_t* x, const tn_type_t* indices,
+                             int window_rank, tn_index_dims_t* d) {
   TN_TRY(tn_shape_check_class(shape, 1, TN_SHAPE_INT));
   TN_TRY(tn_shape_ints(shape, TN_ATTR_OFFSET_DIMS, -1, &d->offset, &d->offset_count));
   TN_TRY(tn_shape_ints(shape, TN_ATTR_COLLAPSED_DIMS, -1, &d->collapsed, &d->collapsed_count));
@@ -49,11 +49,12 @@ static tn_status_t read_dims(const tn_shape_t* shape, const tn_type_t* x, const 
   TN_TRY(check_list(shape, TN_ATTR_OFFSET_DIMS, d->offset_count, d->offset, window_rank, true));
   TN_TRY(check_list(shape, TN_ATTR_COLLAPSED_DIMS, d->collapsed_count, d->collapsed, x->rank, true));
   TN_TRY(check_list(shape, TN_ATTR_BATCHING_DIMS, d->batching_count, d->batching, x->rank, true));
-  TN_TRY(check_list(shape, TN_ATTR_INDEX_BATCHING_DIMS, d->index_batching_count, d->index_batching, indices->rank,
-                    false));
+  TN_TRY(check_list(shape, TN_ATTR_INDEX_BATCHING_DIMS, d->index_batching_count, d->index_batching,
+                    indices->rank, false));
   TN_TRY(check_list(shape, TN_ATTR_INDEX_MAP, d->map_count, d->map, x->rank, false));
   if (d->offset_count + d->collapsed_count + d->batching_count != x->rank) {
-    return TN_SHAPE_ERROR(shape, "expected offset, collapsed and batching dims to be %d in all, got %d + %d + %d",
+    return TN_SHAPE_ERROR(shape,
+                          "expected offset, collapsed and batching dims to be %d in all, got %d + %d + %d",
                           x->rank, d->offset_count, d->collapsed_count, d->batching_count);
   }
   int64_t vector_size = d->vector_dim < indices->rank ? indices->dims[d->vector_dim] : 1;
@@ -101,13 +102,15 @@ tn_status_t tn_shape_gather(tn_shape_t* shape) {
   int64_t vector_dim;
   TN_TRY(tn_shape_int(shape, TN_ATTR_INDEX_VECTOR_DIM, &vector_dim));
   int rank = offset_count + indices->rank - (vector_dim < indices->rank);
-  if (rank > TN_MAX_RANK) return TN_SHAPE_ERROR(shape, "expected a result of rank <= %d, got %d", TN_MAX_RANK, rank);
+  if (rank > TN_MAX_RANK)
+    return TN_SHAPE_ERROR(shape, "expected a result of rank <= %d, got %d", TN_MAX_RANK, rank);
   tn_index_dims_t d;
   TN_TRY(read_dims(shape, x, indices, rank, &d));
   for (int i = 0; i < x->rank; ++i) {
     int64_t most = is_window_dim(&d, i) ? x->dims[i] : x->dims[i] < 1 ? x->dims[i] : 1;
     if (sizes[i] < 0 || sizes[i] > most) {
-      return TN_SHAPE_ERROR(shape, "sizes[%d]: expected 0..%lld, got %lld", i, (long long)most, (long long)sizes[i]);
+      return TN_SHAPE_ERROR(shape, "sizes[%d]: expected 0..%lld, got %lld", i, (long long)most,
+                            (long long)sizes[i]);
     }
   }
   int64_t batch[TN_MAX_RANK + 1], window[TN_MAX_RANK];
@@ -140,7 +143,8 @@ tn_status_t tn_shape_scatter(tn_shape_t* shape) {
   int64_t batch[TN_MAX_RANK + 1], window[TN_MAX_RANK];
   int batch_count = batch_dims(indices, d.vector_dim, batch);
   if (updates->rank != batch_count + d.offset_count) {
-    return TN_SHAPE_ERROR(shape, "updates: expected rank %d, got %d", batch_count + d.offset_count, updates->rank);
+    return TN_SHAPE_ERROR(shape, "updates: expected rank %d, got %d", batch_count + d.offset_count,
+                          updates->rank);
   }
   int window_count = 0;
   for (int i = 0; i < x->rank; ++i) {
@@ -150,8 +154,8 @@ tn_status_t tn_shape_scatter(tn_shape_t* shape) {
     bool is_window = contains(d.offset_count, d.offset, i);
     int64_t most = is_window ? window[w++] : batch[b++];
     if (is_window ? updates->dims[i] > most : updates->dims[i] != most) {
-      return TN_SHAPE_ERROR(shape, "updates: dimension %d: expected %s%lld, got %lld", i, is_window ? "at most " : "",
-                            (long long)most, (long long)updates->dims[i]);
+      return TN_SHAPE_ERROR(shape, "updates: dimension %d: expected %s%lld, got %lld", i,
+                            is_window ? "at most " : "", (long long)most, (long long)updates->dims[i]);
     }
   }
   shape->types[0] = *x;

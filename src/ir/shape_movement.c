@@ -80,8 +80,9 @@ tn_status_t tn_shape_slice(tn_shape_t* shape) {
   tn_type_t* out = &shape->types[0];
   for (int i = 0; i < x->rank; ++i) {
     if (start[i] < 0 || start[i] > limit[i] || limit[i] > x->dims[i] || stride[i] < 1) {
-      return TN_SHAPE_ERROR(shape, "dimension %d: expected 0 <= start <= limit <= %lld and stride >= 1, got %lld:%lld:%lld",
-                            i, (long long)x->dims[i], (long long)start[i], (long long)limit[i], (long long)stride[i]);
+      return TN_SHAPE_ERROR(
+          shape, "dimension %d: expected 0 <= start <= limit <= %lld and stride >= 1, got %lld:%lld:%lld", i,
+          (long long)x->dims[i], (long long)start[i], (long long)limit[i], (long long)stride[i]);
     }
     int64_t extent = limit[i] - start[i];
     out->dims[i] = extent / stride[i] + (extent % stride[i] != 0);
@@ -108,13 +109,16 @@ tn_status_t tn_shape_pad(tn_shape_t* shape) {
   for (int i = 0; i < x->rank; ++i) {
     int64_t gaps = x->dims[i] > 1 ? x->dims[i] - 1 : 0, extent;
     if (interior[i] < 0) {
-      return TN_SHAPE_ERROR(shape, "dimension %d: expected interior >= 0, got %lld", i, (long long)interior[i]);
+      return TN_SHAPE_ERROR(shape, "dimension %d: expected interior >= 0, got %lld", i,
+                            (long long)interior[i]);
     }
     if (__builtin_mul_overflow(gaps, interior[i], &extent) ||
-        __builtin_add_overflow(extent, x->dims[i], &extent) || __builtin_add_overflow(extent, low[i], &extent) ||
-        __builtin_add_overflow(extent, high[i], &extent) || extent < 0) {
-      return TN_SHAPE_ERROR(shape, "dimension %d: extent %lld with low %lld, high %lld, interior %lld leaves no valid extent",
-                            i, (long long)x->dims[i], (long long)low[i], (long long)high[i], (long long)interior[i]);
+        __builtin_add_overflow(extent, x->dims[i], &extent) ||
+        __builtin_add_overflow(extent, low[i], &extent) || __builtin_add_overflow(extent, high[i], &extent) ||
+        extent < 0) {
+      return TN_SHAPE_ERROR(
+          shape, "dimension %d: extent %lld with low %lld, high %lld, interior %lld leaves no valid extent",
+          i, (long long)x->dims[i], (long long)low[i], (long long)high[i], (long long)interior[i]);
     }
     out->dims[i] = extent;
   }

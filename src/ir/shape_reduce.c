@@ -65,10 +65,12 @@ static tn_status_t window_dims(const tn_shape_t* shape, const tn_type_t* x, tn_t
   out->rank = x->rank;
   for (int i = 0; i < x->rank; ++i) {
     if (size[i] < 1 || stride[i] < 1 || base[i] < 1 || dilation[i] < 1) {
-      return TN_SHAPE_ERROR(shape, "dimension %d: expected window, stride and dilations >= 1, got %lld, %lld, %lld, %lld",
-                            i, (long long)size[i], (long long)stride[i], (long long)base[i], (long long)dilation[i]);
+      return TN_SHAPE_ERROR(
+          shape, "dimension %d: expected window, stride and dilations >= 1, got %lld, %lld, %lld, %lld", i,
+          (long long)size[i], (long long)stride[i], (long long)base[i], (long long)dilation[i]);
     }
-    if (!tn_shape_window(x->dims[i], base[i], low[i], high[i], size[i], dilation[i], stride[i], &out->dims[i])) {
+    if (!tn_shape_window(x->dims[i], base[i], low[i], high[i], size[i], dilation[i], stride[i],
+                         &out->dims[i])) {
       return TN_SHAPE_ERROR(shape, "dimension %d: the number of windows exceeds 64 bits", i);
     }
   }

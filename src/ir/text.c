@@ -34,7 +34,8 @@ tn_scalar_t tn_text_kind_identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
     case TN_REDUCE_PROD: return tn_scalar_from_int(dtype, 1);
     case TN_REDUCE_MAX:
     case TN_REDUCE_MIN:
-      if (class == TN_CLASS_FLOAT) return tn_scalar_from_double(dtype, kind == TN_REDUCE_MAX ? -INFINITY : INFINITY);
+      if (class == TN_CLASS_FLOAT)
+        return tn_scalar_from_double(dtype, kind == TN_REDUCE_MAX ? -INFINITY : INFINITY);
       if (class == TN_CLASS_BOOL || class == TN_CLASS_UNSIGNED) {
         if (kind == TN_REDUCE_MIN) memset(ones.bytes, 0xff, size);
       } else {
@@ -50,7 +51,7 @@ tn_scalar_t tn_text_kind_identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
   return ones;
 }
 
-// ---- output ---------------------------------------------------------------------------------------------------
+// ---- output -----------------------------------------------------------------------------------------------
 static char* reserve(tn_text_t* text, size_t more) {
   if (text->is_out_of_memory) return NULL;
   if (text->length + more + 1 > text->capacity) {

@@ -18,7 +18,7 @@ int tn_text_find(const tn_text_enum_t* names, const char* text, size_t length);
 tn_op_t tn_text_kind_op(tn_reduce_kind_t kind);
 tn_scalar_t tn_text_kind_identity(tn_reduce_kind_t kind, tn_dtype_t dtype);
 
-// ---- output ---------------------------------------------------------------------------------------------------
+// ---- output -----------------------------------------------------------------------------------------------
 typedef struct tn_text {
   char* data;  // malloc'ed, NUL-terminated
   size_t length, capacity;
@@ -26,7 +26,7 @@ typedef struct tn_text {
 } tn_text_t;
 void tn_text_add(tn_text_t* text, const char* format, ...) __attribute__((format(printf, 2, 3)));
 void tn_text_type(tn_text_t* text, const tn_type_t* type);
-void tn_text_ints(tn_text_t* text, int64_t count, const int64_t* values);   // "1, 2"
+void tn_text_ints(tn_text_t* text, int64_t count, const int64_t* values);  // "1, 2"
 void tn_text_element(tn_text_t* text, tn_dtype_t dtype, const void* element);
 // "dense<...>" of |count| elements of |type|, or of one for all of them.
 void tn_text_dense(tn_text_t* text, const tn_type_t* type, int64_t count, const void* data);
@@ -34,7 +34,7 @@ void tn_text_dense(tn_text_t* text, const tn_type_t* type, int64_t count, const 
 void tn_text_elements(tn_text_t* text, const tn_type_t* type, const void* data);
 void tn_text_attr_value(tn_text_t* text, const tn_attr_t* attr);
 
-// ---- lexer ----------------------------------------------------------------------------------------------------
+// ---- lexer ------------------------------------------------------------------------------------------------
 typedef enum tn_token_kind {
   TN_TOKEN_END,
   TN_TOKEN_WORD,    // stablehlo.add
@@ -46,7 +46,7 @@ typedef enum tn_token_kind {
   TN_TOKEN_FLOAT,
   TN_TOKEN_STRING,
   TN_TOKEN_ARROW,
-  TN_TOKEN_PUNCT,   // the character in |punct|
+  TN_TOKEN_PUNCT,  // the character in |punct|
 } tn_token_kind_t;
 
 typedef struct tn_token {

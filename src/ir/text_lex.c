@@ -23,7 +23,8 @@ bool tn_token_is(const tn_token_t* token, const char* word) {
 
 tn_status_t tn_lexer_error(const tn_lexer_t* lexer, const char* where, const char* format, ...) {
   int line = 1, column = 1;
-  while (where > lexer->begin && where <= lexer->end && strchr("%@#^\"", where[-1])) --where;  // a token's sigil
+  while (where > lexer->begin && where <= lexer->end && strchr("%@#^\"", where[-1]))
+    --where;  // a token's sigil
   for (const char* p = lexer->begin; p < where && p < lexer->end; ++p) {
     ++column;
     if (*p == '\n') ++line, column = 1;
@@ -113,7 +114,10 @@ void tn_lexer_next(tn_lexer_t* lexer) {
     lexer->token = token;
     return;
   } else if ((c == '%' || c == '@' || c == '#' || c == '^') && is_word((unsigned char)next)) {
-    token.kind = c == '%' ? TN_TOKEN_VALUE : c == '@' ? TN_TOKEN_SYMBOL : c == '#' ? TN_TOKEN_HASH : TN_TOKEN_CARET;
+    token.kind = c == '%'   ? TN_TOKEN_VALUE
+                 : c == '@' ? TN_TOKEN_SYMBOL
+                 : c == '#' ? TN_TOKEN_HASH
+                            : TN_TOKEN_CARET;
     token.text = ++at;
     at = word_end(at, end, c == '%' || c == '@');
     // "%0->": the arrow is not part of the name.

@@ -3,7 +3,7 @@
 
 #include "ir/text_parse.h"
 
-// ---- signatures -----------------------------------------------------------------------------------------------
+// ---- signatures -------------------------------------------------------------------------------------------
 // Attributes of a parameter or result: ours are read, those of other dialects skipped.
 typedef struct tn_boundary {
   int64_t strides[TN_MAX_RANK];
@@ -21,19 +21,23 @@ static tn_status_t parse_boundary(tn_parser_t* parser, const tn_type_t* type, tn
       int count;
       TN_TRY(tn_value_ints(parser, item, TN_MAX_RANK, out->strides, &count));
       if (count != type->rank) {
-        return tn_lexer_error(&parser->lexer, item->at, "tn.strides: expected %d values, got %d", type->rank, count);
+        return tn_lexer_error(&parser->lexer, item->at, "tn.strides: expected %d values, got %d", type->rank,
+                              count);
       }
       out->has_strides = true;
     } else if (strcmp(item->key, "tn.scalar") == 0) {
       out->is_scalar = true;
-      if (type->rank) return tn_lexer_error(&parser->lexer, item->at, "tn.scalar: expected rank 0, got %d", type->rank);
+      if (type->rank)
+        return tn_lexer_error(&parser->lexer, item->at, "tn.scalar: expected rank 0, got %d", type->rank);
     } else if (strcmp(item->key, "tn.same_as_param") == 0) {
       out->same_as_param = item->integer;
     } else if (strcmp(item->key, "tn.overlaps_params") == 0) {
       out->overlaps_params = true;
     } else if (strncmp(item->key, "tn.", 3) == 0) {
-      return tn_lexer_error(&parser->lexer, item->at, "attribute '%s' is not supported; supported are tn.strides, "
-                            "tn.scalar, tn.same_as_param, tn.overlaps_params", item->key);
+      return tn_lexer_error(&parser->lexer, item->at,
+                            "attribute '%s' is not supported; supported are tn.strides, "
+                            "tn.scalar, tn.same_as_param, tn.overlaps_params",
+                            item->key);
     }
   }
   return TN_OK;
@@ -64,8 +68,9 @@ static tn_status_t parse_args(tn_parser_t* parser, const tn_op_text_t* op) {
                                 tn_type_format(&type, expected), tn_type_format(&node->types[0], got));
       }
     } else {
-      node = boundary.is_scalar ? tn_graph_scalar_param(parser->graph, type.dtype)
-                                : tn_graph_param(parser->graph, &type, boundary.has_strides ? boundary.strides : NULL);
+      node = boundary.is_scalar
+                 ? tn_graph_scalar_param(parser->graph, type.dtype)
+                 : tn_graph_param(parser->graph, &type, boundary.has_strides ? boundary.strides : NULL);
     }
     TN_TRY(tn_graph_status(parser->graph));
     TN_TRY(tn_parse_define(parser, &name, 1, &node));
@@ -121,8 +126,8 @@ static tn_status_t parse_results(tn_parser_t* parser, tn_declared_results_t* out
 }
 
 // Signature and body; the current token is '('. |op| as in parse_args; |last| receives the return.
-static tn_status_t parse_function(tn_parser_t* parser, const tn_op_text_t* op, tn_declared_results_t* declared,
-                                  tn_op_text_t* last) {
+static tn_status_t parse_function(tn_parser_t* parser, const tn_op_text_t* op,
+                                  tn_declared_results_t* declared, tn_op_text_t* last) {
   TN_TRY(parse_args(parser, op));
   TN_TRY(parse_results(parser, declared));
   TN_TRY(tn_parse_expect(parser, '{'));
@@ -141,19 +146,21 @@ static tn_status_t parse_function(tn_parser_t* parser, const tn_op_text_t* op, t
   return tn_parse_expect(parser, '}');
 }
 
-// ---- modules --------------------------------------------------------------------------------------------------
+// ---- modules ----------------------------------------------------------------------------------------------
 // Moves to the '(' of the function @name; of the only public function, or the first, if |name| is NULL.
 static tn_status_t seek_function(tn_parser_t* parser, const char* name) {
   const char *fallback = NULL, *only_public = NULL;
   int public_count = 0;
   tn_lexer_seek(&parser->lexer, parser->lexer.begin);
   while (parser->lexer.token.kind != TN_TOKEN_END) {
-    bool is_function = tn_token_is(&parser->lexer.token, "func.func") || tn_token_is(&parser->lexer.token, "func");
+    bool is_function =
+        tn_token_is(&parser->lexer.token, "func.func") || tn_token_is(&parser->lexer.token, "func");
     tn_lexer_next(&parser->lexer);
     if (!is_function) continue;
     bool is_private = tn_token_is(&parser->lexer.token, "private");
     if (is_private || tn_token_is(&parser->lexer.token, "public")) tn_lexer_next(&parser->lexer);
-    if (parser->lexer.token.kind != TN_TOKEN_SYMBOL) return tn_parse_unexpected(parser, "a function name '@name'");
+    if (parser->lexer.token.kind != TN_TOKEN_SYMBOL)
+      return tn_parse_unexpected(parser, "a function name '@name'");
     tn_token_t symbol = parser->lexer.token;
     tn_lexer_next(&parser->lexer);
     const char* at = parser->lexer.token.text;
@@ -175,7 +182,8 @@ static tn_status_t seek_function(tn_parser_t* parser, const char* name) {
 
 tn_status_t tn_parse_inline(tn_parser_t* parser, tn_op_text_t* op, const char* name) {
   enum { TN_DEEPEST_CALL = 32 };
-  if (parser->call_depth >= TN_DEEPEST_CALL) return TN_OP_TEXT_ERROR(parser, op, "@%s: calls are nested too deeply", name);
+  if (parser->call_depth >= TN_DEEPEST_CALL)
+    return TN_OP_TEXT_ERROR(parser, op, "@%s: calls are nested too deeply", name);
   const tn_lexer_t saved = parser->lexer;
   tn_scope_text_t *outer = parser->scope, scope = {0};
   tn_declared_results_t declared = {0};

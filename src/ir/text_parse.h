@@ -44,11 +44,11 @@ typedef struct tn_op_text {
   const char* at;
   const tn_node_t** operands;
   int operand_count, operand_capacity;
-  tn_value_text_t attrs;   // a dictionary
-  tn_value_text_t words;   // bare words in order: LT, FLOAT
+  tn_value_text_t attrs;  // a dictionary
+  tn_value_text_t words;  // bare words in order: LT, FLOAT
   tn_region_text_t regions[TN_MAX_REGIONS];
   int region_count;
-  bool has_arrow;          // types are (inputs) -> outputs; else a plain list in |inputs|
+  bool has_arrow;  // types are (inputs) -> outputs; else a plain list in |inputs|
   tn_type_t *inputs, *outputs;
   int input_count, output_count, input_capacity, output_capacity;
   // Built by the op.
@@ -73,13 +73,13 @@ typedef struct tn_scope_text {
 typedef struct tn_parser {
   tn_lexer_t lexer;
   tn_arena_t arena;
-  tn_graph_t* graph;        // nodes go here
+  tn_graph_t* graph;  // nodes go here
   tn_scope_text_t* scope;
-  int depth;                // of regions and nested values
+  int depth;  // of regions and nested values
   int call_depth;
 } tn_parser_t;
 
-// ---- text_parse_attr.c --------------------------------------------------------------------------------------
+// ---- text_parse_attr.c ------------------------------------------------------------------------------------
 tn_status_t tn_parse_expect(tn_parser_t* parser, char punct);
 bool tn_parse_accept(tn_parser_t* parser, char punct);
 // "expected <what>, got '<token>'" at the current token.
@@ -97,15 +97,16 @@ tn_status_t tn_parse_skip_location(tn_parser_t* parser);
 // Skips from an opening bracket to after its closing one.
 tn_status_t tn_parse_skip_balanced(tn_parser_t* parser);
 
-// ---- text_parse_op.c ------------------------------------------------------------------------------------------
+// ---- text_parse_op.c --------------------------------------------------------------------------------------
 // One statement. |out_is_return|: it was a return, whose operands are in |op|.
 tn_status_t tn_parse_statement(tn_parser_t* parser, tn_op_text_t* op, bool* out_is_return);
 // Statements up to and with the return; |op| is that return.
 tn_status_t tn_parse_body(tn_parser_t* parser, tn_op_text_t* op);
-tn_status_t tn_parse_define(tn_parser_t* parser, const tn_token_t* name, int count, const tn_node_t* const* nodes);
+tn_status_t tn_parse_define(tn_parser_t* parser, const tn_token_t* name, int count,
+                            const tn_node_t* const* nodes);
 void tn_op_text_deinit(tn_op_text_t* op);
 
-// ---- text_parse_build.c ---------------------------------------------------------------------------------------
+// ---- text_parse_build.c -----------------------------------------------------------------------------------
 tn_status_t tn_parse_build(tn_parser_t* parser, tn_op_text_t* op);
 // INVALID_ARGUMENT if no op of this name can be built.
 tn_status_t tn_parse_check_op(tn_parser_t* parser, const tn_op_text_t* op);
@@ -117,11 +118,11 @@ tn_status_t tn_op_text_ints(tn_parser_t* parser, const tn_op_text_t* op, const c
                             const int64_t* otherwise, int64_t* out_values, int* out_count);
 tn_status_t tn_op_text_int(tn_parser_t* parser, const tn_op_text_t* op, const char* key, int64_t* out_value);
 // Ints of one value: list, nested list, dense constant or a single integer.
-tn_status_t tn_value_ints(tn_parser_t* parser, const tn_value_text_t* value, int capacity, int64_t* out_values,
-                          int* out_count);
+tn_status_t tn_value_ints(tn_parser_t* parser, const tn_value_text_t* value, int capacity,
+                          int64_t* out_values, int* out_count);
 void tn_op_text_return(tn_op_text_t* op, tn_parser_t* parser, const tn_node_t* node);
 
-// ---- text_parse_index.c: ops with dimension numbers, windows and regions ---------------------------------------
+// ---- text_parse_index.c: ops with dimension numbers, windows and regions ----------------------------------
 tn_status_t tn_parse_build_gather(tn_parser_t* parser, tn_op_text_t* op);
 tn_status_t tn_parse_build_scatter(tn_parser_t* parser, tn_op_text_t* op);
 tn_status_t tn_parse_build_reduce(tn_parser_t* parser, tn_op_text_t* op);
@@ -130,12 +131,12 @@ tn_status_t tn_parse_build_sort(tn_parser_t* parser, tn_op_text_t* op);
 tn_status_t tn_parse_build_dot(tn_parser_t* parser, tn_op_text_t* op);
 tn_status_t tn_parse_build_convolution(tn_parser_t* parser, tn_op_text_t* op);
 
-// ---- text_parse_call.c: calls, composites and custom calls -----------------------------------------------------
+// ---- text_parse_call.c: calls, composites and custom calls ------------------------------------------------
 tn_status_t tn_parse_build_call(tn_parser_t* parser, tn_op_text_t* op);
 tn_status_t tn_parse_build_custom_call(tn_parser_t* parser, tn_op_text_t* op);
 tn_status_t tn_parse_build_composite(tn_parser_t* parser, tn_op_text_t* op);
 
-// ---- text_parse.c: functions --------------------------------------------------------------------------------------
+// ---- text_parse.c: functions ------------------------------------------------------------------------------
 // Builds the body of the function @name on |op|'s operands.
 tn_status_t tn_parse_inline(tn_parser_t* parser, tn_op_text_t* op, const char* name);
 

@@ -8,7 +8,8 @@
 // ---- tokens -----------------------------------------------------------------------------------------------
 tn_status_t tn_parse_unexpected(tn_parser_t* parser, const char* what) {
   const tn_token_t* token = &parser->lexer.token;
-  if (token->kind == TN_TOKEN_END) return tn_lexer_error(&parser->lexer, token->text, "expected %s, got the end", what);
+  if (token->kind == TN_TOKEN_END)
+    return tn_lexer_error(&parser->lexer, token->text, "expected %s, got the end", what);
   int length = token->length < 40 ? (int)token->length : 40;
   return tn_lexer_error(&parser->lexer, token->text, "expected %s, got '%.*s'", what, length, token->text);
 }
@@ -68,7 +69,8 @@ tn_status_t tn_parse_type(tn_parser_t* parser, tn_type_t* out_type) {
     }
     if (at >= end || *at != 'x') return tn_lexer_error(lexer, at, "expected 'x' after an extent");
     ++at;
-    if (out_type->rank == TN_MAX_RANK) return tn_lexer_error(lexer, at, "ranks above %d are not supported", TN_MAX_RANK);
+    if (out_type->rank == TN_MAX_RANK)
+      return tn_lexer_error(lexer, at, "ranks above %d are not supported", TN_MAX_RANK);
     out_type->dims[out_type->rank++] = extent;
   }
   const char* name = at;
@@ -79,11 +81,13 @@ tn_status_t tn_parse_type(tn_parser_t* parser, tn_type_t* out_type) {
   }
   tn_dtype_t dtype = tn_dtype_from_name(name, (size_t)(at - name));
   if (dtype == TN_DTYPE_NONE) {
-    return tn_lexer_error(lexer, name, "element type '%.*s' is not supported; supported are i1, i8..i64, ui8..ui64, "
+    return tn_lexer_error(lexer, name,
+                          "element type '%.*s' is not supported; supported are i1, i8..i64, ui8..ui64, "
                           "f16, bf16, f32, f64, f8E4M3FN, f8E5M2, complex<f32>, complex<f64>",
                           at - name < 40 ? (int)(at - name) : 40, name);
   }
-  if (at >= end || *at != '>') return tn_lexer_error(lexer, at, "encodings of tensor types are not supported");
+  if (at >= end || *at != '>')
+    return tn_lexer_error(lexer, at, "encodings of tensor types are not supported");
   out_type->dtype = dtype;
   int64_t bytes = (int64_t)tn_dtype_size(dtype);
   for (int i = 0; i < out_type->rank; ++i) {
@@ -95,7 +99,7 @@ tn_status_t tn_parse_type(tn_parser_t* parser, tn_type_t* out_type) {
   return TN_OK;
 }
 
-// ---- trees --------------------------------------------------------------------------------------------------
+// ---- trees ------------------------------------------------------------------------------------------------
 tn_status_t tn_value_append(tn_parser_t* parser, tn_value_text_t* list, const tn_value_text_t* value) {
   tn_value_text_t* item = TN_ARENA_NEW(&parser->arena, tn_value_text_t);
   if (!item) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
@@ -117,7 +121,7 @@ const tn_value_text_t* tn_value_find(const tn_value_text_t* dict, const char* ke
   return NULL;
 }
 
-// ---- dense --------------------------------------------------------------------------------------------------
+// ---- dense ------------------------------------------------------------------------------------------------
 static int hex_digit(int c) { return c <= '9' ? c - '0' : (c | 32) - 'a' + 10; }
 
 // One element literal into |out|; the current token is its first.
@@ -135,7 +139,8 @@ static tn_status_t parse_element(tn_parser_t* parser, tn_dtype_t dtype, uint8_t*
   tn_scalar_t value = {0};
   bool is_true = tn_token_is(&token, "true");
   if (is_true || tn_token_is(&token, "false")) {
-    if (dtype != TN_BOOL) return tn_lexer_error(&parser->lexer, token.text, "expected a number, got a truth value");
+    if (dtype != TN_BOOL)
+      return tn_lexer_error(&parser->lexer, token.text, "expected a number, got a truth value");
     value.b = is_true;
   } else if (token.kind == TN_TOKEN_INT || token.kind == TN_TOKEN_FLOAT) {
     char* text = tn_parse_copy(parser, token.text, token.length);
@@ -173,7 +178,8 @@ static tn_status_t parse_elements(tn_parser_t* parser, const tn_type_t* type, in
   TN_TRY(tn_parse_expect(parser, '['));
   for (int64_t i = 0; i < type->dims[dimension]; ++i) {
     if (i && !tn_token_is_punct(&parser->lexer.token, ',')) {
-      return tn_lexer_error(&parser->lexer, parser->lexer.token.text, "expected %lld elements in dimension %d, got %lld",
+      return tn_lexer_error(&parser->lexer, parser->lexer.token.text,
+                            "expected %lld elements in dimension %d, got %lld",
                             (long long)type->dims[dimension], dimension, (long long)i);
     }
     if (i) tn_lexer_next(&parser->lexer);
@@ -182,7 +188,8 @@ static tn_status_t parse_elements(tn_parser_t* parser, const tn_type_t* type, in
   return tn_parse_expect(parser, ']');
 }
 
-static tn_status_t parse_hex(tn_parser_t* parser, const tn_type_t* type, int64_t count, tn_value_text_t* out) {
+static tn_status_t parse_hex(tn_parser_t* parser, const tn_type_t* type, int64_t count,
+                             tn_value_text_t* out) {
   tn_token_t token = parser->lexer.token;
   size_t size = tn_dtype_size(type->dtype), bytes = token.length >= 2 ? (token.length - 2) / 2 : 0;
   if (token.length < 2 || token.length % 2 || token.text[0] != '0' || token.text[1] != 'x') {
@@ -192,7 +199,8 @@ static tn_status_t parse_hex(tn_parser_t* parser, const tn_type_t* type, int64_t
   if (!data) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
   for (size_t i = 0; i < bytes; ++i) {
     int high = token.text[2 + 2 * i], low = token.text[3 + 2 * i];
-    if (!isxdigit(high) || !isxdigit(low)) return tn_lexer_error(&parser->lexer, token.text, "expected hexadecimal digits");
+    if (!isxdigit(high) || !isxdigit(low))
+      return tn_lexer_error(&parser->lexer, token.text, "expected hexadecimal digits");
     data[i] = (uint8_t)(hex_digit(high) << 4 | hex_digit(low));
   }
   if (type->dtype == TN_BOOL && bytes != 1 && bytes == ((size_t)count + 7) / 8) {
@@ -205,8 +213,8 @@ static tn_status_t parse_hex(tn_parser_t* parser, const tn_type_t* type, int64_t
     data[0] &= 1;
   }
   if (bytes != size && bytes != size * (size_t)count) {
-    return tn_lexer_error(&parser->lexer, token.text, "expected %zu or %zu bytes, got %zu", size, size * (size_t)count,
-                          bytes);
+    return tn_lexer_error(&parser->lexer, token.text, "expected %zu or %zu bytes, got %zu", size,
+                          size * (size_t)count, bytes);
   }
   out->data = data;
   out->data_size = bytes;
@@ -244,14 +252,16 @@ static tn_status_t parse_dense(tn_parser_t* parser, tn_value_text_t* out) {
     if (!data) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
     out->data = data;
     out->data_size = is_splat ? size : size * (size_t)count;
-    TN_TRY(is_splat ? parse_element(parser, out->type.dtype, data) : parse_elements(parser, &out->type, 0, &data));
+    TN_TRY(is_splat ? parse_element(parser, out->type.dtype, data)
+                    : parse_elements(parser, &out->type, 0, &data));
   }
-  if (!tn_token_is_punct(&parser->lexer.token, '>')) return tn_parse_unexpected(parser, "'>' after the elements");
+  if (!tn_token_is_punct(&parser->lexer.token, '>'))
+    return tn_parse_unexpected(parser, "'>' after the elements");
   tn_lexer_seek(&parser->lexer, after);
   return TN_OK;
 }
 
-// ---- attribute values ---------------------------------------------------------------------------------------
+// ---- attribute values -------------------------------------------------------------------------------------
 static tn_status_t parse_list(tn_parser_t* parser, char close, tn_value_text_t* out) {
   out->kind = TN_TEXT_LIST;
   if (tn_parse_accept(parser, close)) return TN_OK;
@@ -269,7 +279,8 @@ tn_status_t tn_parse_dict(tn_parser_t* parser, char close, tn_value_text_t* dict
   if (tn_parse_accept(parser, close)) return TN_OK;
   do {
     tn_token_t key = parser->lexer.token;
-    if (key.kind != TN_TOKEN_WORD && key.kind != TN_TOKEN_STRING) return tn_parse_unexpected(parser, "an attribute name");
+    if (key.kind != TN_TOKEN_WORD && key.kind != TN_TOKEN_STRING)
+      return tn_parse_unexpected(parser, "an attribute name");
     tn_lexer_next(&parser->lexer);
     tn_value_text_t value = {.kind = TN_TEXT_UNIT, .at = key.text};
     if (tn_parse_accept(parser, '=')) TN_TRY(tn_parse_value(parser, &value));
@@ -317,7 +328,8 @@ static tn_status_t unescape(tn_parser_t* parser, const tn_token_t* token, tn_val
         c = '\n';
       } else if (next == 't') {
         c = '\t';
-      } else if (isxdigit((unsigned char)next) && i + 1 < token->length && isxdigit((unsigned char)token->text[i + 1])) {
+      } else if (isxdigit((unsigned char)next) && i + 1 < token->length &&
+                 isxdigit((unsigned char)token->text[i + 1])) {
         c = (char)(hex_digit(next) << 4 | hex_digit(token->text[++i]));
       } else {
         c = next;
@@ -406,11 +418,13 @@ tn_status_t tn_parse_value(tn_parser_t* parser, tn_value_text_t* out) {
   enum { TN_DEEPEST_VALUE = 64 };
   tn_token_t token = parser->lexer.token;
   *out = (tn_value_text_t){.at = token.text};
-  if (parser->depth > TN_DEEPEST_VALUE) return tn_lexer_error(&parser->lexer, token.text, "nested too deeply");
+  if (parser->depth > TN_DEEPEST_VALUE)
+    return tn_lexer_error(&parser->lexer, token.text, "nested too deeply");
   ++parser->depth;
   tn_status_t status = TN_OK;
   switch (token.kind) {
-    case TN_TOKEN_INT: case TN_TOKEN_FLOAT: status = parse_number(parser, out); break;
+    case TN_TOKEN_INT:
+    case TN_TOKEN_FLOAT: status = parse_number(parser, out); break;
     case TN_TOKEN_STRING:
       tn_lexer_next(&parser->lexer);
       status = unescape(parser, &token, out);

@@ -7,7 +7,8 @@ typedef tn_status_t (*tn_build_text_fn_t)(tn_parser_t* parser, tn_op_text_t* op)
 
 // ---- access ---------------------------------------------------------------------------------------------
 void tn_op_text_return(tn_op_text_t* op, tn_parser_t* parser, const tn_node_t* node) {
-  const tn_node_t** results = tn_arena_alloc(&parser->arena, sizeof(*results) * (size_t)(op->result_count + 1));
+  const tn_node_t** results =
+      tn_arena_alloc(&parser->arena, sizeof(*results) * (size_t)(op->result_count + 1));
   if (!results) return;
   if (op->result_count) memcpy(results, op->results, sizeof(*results) * (size_t)op->result_count);
   results[op->result_count++] = node;
@@ -19,8 +20,8 @@ static tn_status_t expect_operands(tn_parser_t* parser, const tn_op_text_t* op, 
   return TN_OP_TEXT_ERROR(parser, op, "expected %d operands, got %d", count, op->operand_count);
 }
 
-tn_status_t tn_value_ints(tn_parser_t* parser, const tn_value_text_t* value, int capacity, int64_t* out_values,
-                          int* out_count) {
+tn_status_t tn_value_ints(tn_parser_t* parser, const tn_value_text_t* value, int capacity,
+                          int64_t* out_values, int* out_count) {
   *out_count = 0;
   if (value->kind == TN_TEXT_INT) {
     out_values[0] = value->integer;
@@ -30,7 +31,8 @@ tn_status_t tn_value_ints(tn_parser_t* parser, const tn_value_text_t* value, int
   if (value->kind == TN_TEXT_DENSE) {
     int64_t count = tn_type_element_count(&value->type);
     size_t size = tn_dtype_size(value->type.dtype);
-    if (count > capacity) return tn_lexer_error(&parser->lexer, value->at, "expected at most %d integers", capacity);
+    if (count > capacity)
+      return tn_lexer_error(&parser->lexer, value->at, "expected at most %d integers", capacity);
     for (int64_t i = 0; i < count; ++i) {
       tn_scalar_t scalar = {0};
       memcpy(scalar.bytes, value->data + (value->data_size == size ? 0 : (size_t)i * size), size);
@@ -39,10 +41,12 @@ tn_status_t tn_value_ints(tn_parser_t* parser, const tn_value_text_t* value, int
     *out_count = (int)count;
     return TN_OK;
   }
-  if (value->kind != TN_TEXT_LIST) return tn_lexer_error(&parser->lexer, value->at, "expected a list of integers");
+  if (value->kind != TN_TEXT_LIST)
+    return tn_lexer_error(&parser->lexer, value->at, "expected a list of integers");
   for (const tn_value_text_t* item = value->items; item; item = item->next) {
     int count;
-    if (*out_count == capacity) return tn_lexer_error(&parser->lexer, value->at, "expected at most %d integers", capacity);
+    if (*out_count == capacity)
+      return tn_lexer_error(&parser->lexer, value->at, "expected at most %d integers", capacity);
     TN_TRY(tn_value_ints(parser, item, capacity - *out_count, out_values + *out_count, &count));
     *out_count += count;
   }
@@ -85,16 +89,18 @@ static tn_status_t declared_type(tn_parser_t* parser, const tn_op_text_t* op, tn
   return TN_OK;
 }
 
-// ---- leaves ---------------------------------------------------------------------------------------------------
+// ---- leaves -----------------------------------------------------------------------------------------------
 static tn_status_t build_constant(tn_parser_t* parser, tn_op_text_t* op) {
   const tn_value_text_t* value = tn_value_find(&op->attrs, "value");
-  if (!value || value->kind != TN_TEXT_DENSE) return TN_OP_TEXT_ERROR(parser, op, "expected dense<..> : tensor<..>");
+  if (!value || value->kind != TN_TEXT_DENSE)
+    return TN_OP_TEXT_ERROR(parser, op, "expected dense<..> : tensor<..>");
   size_t size = tn_dtype_size(value->type.dtype);
   tn_scalar_t splat = {0};
   memcpy(splat.bytes, value->data, value->data_size < size ? value->data_size : size);
   const bool is_splat = value->data_size <= size;
-  tn_op_text_return(op, parser, is_splat ? tn_constant_splat(parser->graph, &value->type, splat)
-                                         : tn_constant(parser->graph, &value->type, value->data));
+  tn_op_text_return(op, parser,
+                    is_splat ? tn_constant_splat(parser->graph, &value->type, splat)
+                             : tn_constant(parser->graph, &value->type, value->data));
   op->input_count = 0;  // the type was part of the value
   return TN_OK;
 }
@@ -108,14 +114,15 @@ static tn_status_t build_iota(tn_parser_t* parser, tn_op_text_t* op) {
   return TN_OK;
 }
 
-// ---- elementwise ------------------------------------------------------------------------------------------------
+// ---- elementwise ------------------------------------------------------------------------------------------
 static tn_status_t build_convert(tn_parser_t* parser, tn_op_text_t* op) {
   tn_type_t type;
   TN_TRY(expect_operands(parser, op, 1));
   TN_TRY(declared_type(parser, op, &type));
-  tn_op_text_return(op, parser, strcmp(op->name, "stablehlo.convert") == 0
-                                    ? tn_convert(parser->graph, op->operands[0], type.dtype)
-                                    : tn_bitcast(parser->graph, op->operands[0], type.dtype));
+  tn_op_text_return(op, parser,
+                    strcmp(op->name, "stablehlo.convert") == 0
+                        ? tn_convert(parser->graph, op->operands[0], type.dtype)
+                        : tn_bitcast(parser->graph, op->operands[0], type.dtype));
   return TN_OK;
 }
 
@@ -125,14 +132,17 @@ static tn_status_t build_compare(tn_parser_t* parser, tn_op_text_t* op) {
   const tn_value_text_t* type = tn_value_find(&op->attrs, "compare_type");
   if (!direction) direction = op->words.items;
   if (!type && op->words.count > 1) type = op->words.items->next;
-  int value = direction && direction->text ? tn_text_find(&tn_text_directions, direction->text, strlen(direction->text))
-                                           : -1;
+  int value = direction && direction->text
+                  ? tn_text_find(&tn_text_directions, direction->text, strlen(direction->text))
+                  : -1;
   if (value < 0) return TN_OP_TEXT_ERROR(parser, op, "expected one of EQ NE LT LE GT GE");
   if (type && type->text && strcmp(type->text, "TOTALORDER") == 0 && parser->depth == 0 &&
       tn_dtype_is_float(op->operands[0]->types[0].dtype)) {
-    return TN_OP_TEXT_ERROR(parser, op, "TOTALORDER is supported in the comparator of a sort only; use FLOAT");
+    return TN_OP_TEXT_ERROR(parser, op,
+                            "TOTALORDER is supported in the comparator of a sort only; use FLOAT");
   }
-  tn_op_text_return(op, parser, tn_compare(parser->graph, (tn_compare_t)value, op->operands[0], op->operands[1]));
+  tn_op_text_return(op, parser,
+                    tn_compare(parser->graph, (tn_compare_t)value, op->operands[0], op->operands[1]));
   return TN_OK;
 }
 
@@ -149,8 +159,9 @@ static tn_status_t build_select(tn_parser_t* parser, tn_op_text_t* op) {
 static tn_status_t build_clamp(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(expect_operands(parser, op, 3));
   const tn_node_t* x = op->operands[1];
-  tn_op_text_return(op, parser, tn_clamp(parser->graph, spread(parser, op->operands[0], x), x,
-                                         spread(parser, op->operands[2], x)));
+  tn_op_text_return(
+      op, parser,
+      tn_clamp(parser->graph, spread(parser, op->operands[0], x), x, spread(parser, op->operands[2], x)));
   return TN_OK;
 }
 
@@ -163,7 +174,7 @@ static tn_op_t on_bool(tn_op_t op) {
   }
 }
 
-// ---- movement ---------------------------------------------------------------------------------------------------
+// ---- movement ---------------------------------------------------------------------------------------------
 static tn_status_t build_broadcast_in_dim(tn_parser_t* parser, tn_op_text_t* op) {
   tn_type_t type;
   TN_TRY(expect_operands(parser, op, 1));
@@ -193,8 +204,8 @@ static tn_status_t build_reshape(tn_parser_t* parser, tn_op_text_t* op) {
 static tn_status_t build_transpose(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(expect_operands(parser, op, 1));
   int64_t dims[TN_MAX_RANK];
-  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "dims", "permutation"), op->operands[0]->types[0].rank, NULL, dims,
-                         NULL));
+  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "dims", "permutation"), op->operands[0]->types[0].rank,
+                         NULL, dims, NULL));
   tn_op_text_return(op, parser, tn_transpose(parser->graph, op->operands[0], dims));
   return TN_OK;
 }
@@ -222,7 +233,8 @@ static tn_status_t build_pad(tn_parser_t* parser, tn_op_text_t* op) {
   int64_t low[TN_MAX_RANK], high[TN_MAX_RANK], interior[TN_MAX_RANK];
   TN_TRY(tn_op_text_ints(parser, op, spelling(op, "low", "edge_padding_low"), rank, NULL, low, NULL));
   TN_TRY(tn_op_text_ints(parser, op, spelling(op, "high", "edge_padding_high"), rank, NULL, high, NULL));
-  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "interior", "interior_padding"), rank, NULL, interior, NULL));
+  TN_TRY(
+      tn_op_text_ints(parser, op, spelling(op, "interior", "interior_padding"), rank, NULL, interior, NULL));
   tn_op_text_return(op, parser, tn_pad(parser->graph, op->operands[0], op->operands[1], low, high, interior));
   return TN_OK;
 }
@@ -244,19 +256,21 @@ static tn_status_t build_dynamic_slice(tn_parser_t* parser, tn_op_text_t* op) {
 static tn_status_t build_dynamic_update_slice(tn_parser_t* parser, tn_op_text_t* op) {
   if (op->operand_count < 2) return expect_operands(parser, op, 2);
   TN_TRY(expect_operands(parser, op, 2 + op->operands[0]->types[0].rank));
-  tn_op_text_return(op, parser, tn_dynamic_update_slice(parser->graph, op->operands[0], op->operands[1],
-                                                        op->operands + 2));
+  tn_op_text_return(
+      op, parser, tn_dynamic_update_slice(parser->graph, op->operands[0], op->operands[1], op->operands + 2));
   return TN_OK;
 }
 
-// ---- the rest -----------------------------------------------------------------------------------------------------
+// ---- the rest ---------------------------------------------------------------------------------------------
 // Two results: the next state, whose offset has moved by the counters used, and the bits.
 static tn_status_t build_rng(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(expect_operands(parser, op, 1));
   const tn_value_text_t* algorithm = tn_value_find(&op->attrs, "algorithm");
   if (!algorithm) algorithm = tn_value_find(&op->attrs, "rng_algorithm");
-  if (algorithm && algorithm->text && strcmp(algorithm->text, "PHILOX") != 0 && strcmp(algorithm->text, "DEFAULT") != 0) {
-    return TN_OP_TEXT_ERROR(parser, op, "algorithm %s is not supported; supported is PHILOX", algorithm->text);
+  if (algorithm && algorithm->text && strcmp(algorithm->text, "PHILOX") != 0 &&
+      strcmp(algorithm->text, "DEFAULT") != 0) {
+    return TN_OP_TEXT_ERROR(parser, op, "algorithm %s is not supported; supported is PHILOX",
+                            algorithm->text);
   }
   if (op->output_count != 2) return TN_OP_TEXT_ERROR(parser, op, "expected two result types");
   const tn_node_t* bits = tn_rng_bits(parser->graph, op->operands[0], &op->outputs[1]);
@@ -345,8 +359,8 @@ static tn_op_t find_elementwise(const char* name) {
 
 tn_status_t tn_parse_check_op(tn_parser_t* parser, const tn_op_text_t* op) {
   if (find_row(op->name) || find_elementwise(op->name) != TN_OP_COUNT) return TN_OK;
-  return tn_lexer_error(&parser->lexer, op->at, "operation '%s' is not supported; docs/ir.md lists the supported ones",
-                        op->name);
+  return tn_lexer_error(&parser->lexer, op->at,
+                        "operation '%s' is not supported; docs/ir.md lists the supported ones", op->name);
 }
 
 static tn_status_t build_elementwise(tn_parser_t* parser, tn_op_text_t* op) {

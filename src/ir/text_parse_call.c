@@ -16,7 +16,7 @@ tn_status_t tn_parse_build_call(tn_parser_t* parser, tn_op_text_t* op) {
   return tn_parse_inline(parser, op, name);
 }
 
-// ---- attributes ---------------------------------------------------------------------------------------------
+// ---- attributes -------------------------------------------------------------------------------------------
 static int find_attr_name(const char* text) {
   for (int name = 0; name < TN_ATTR_COUNT_OF_NAMES; ++name) {
     if (strcmp(tn_attr_text((tn_attr_name_t)name), text) == 0) return name;
@@ -24,14 +24,17 @@ static int find_attr_name(const char* text) {
   return -1;
 }
 
-static tn_status_t to_attr(tn_parser_t* parser, const tn_op_text_t* op, const tn_value_text_t* value, tn_attr_t* out) {
+static tn_status_t to_attr(tn_parser_t* parser, const tn_op_text_t* op, const tn_value_text_t* value,
+                           tn_attr_t* out) {
   int name = find_attr_name(value->key);
-  if (name < 0) return tn_lexer_error(&parser->lexer, value->at, "attribute '%s' is not supported", value->key);
+  if (name < 0)
+    return tn_lexer_error(&parser->lexer, value->at, "attribute '%s' is not supported", value->key);
   switch (value->kind) {
     case TN_TEXT_INT: *out = tn_attr_int((tn_attr_name_t)name, value->integer); return TN_OK;
     case TN_TEXT_FLOAT: *out = tn_attr_float((tn_attr_name_t)name, value->real); return TN_OK;
     case TN_TEXT_STRING:
-      *out = (tn_attr_t){.name = (tn_attr_name_t)name, .kind = TN_ATTR_STRING, .count = (int64_t)value->data_size};
+      *out = (tn_attr_t){
+          .name = (tn_attr_name_t)name, .kind = TN_ATTR_STRING, .count = (int64_t)value->data_size};
       out->as.string = value->text;
       return TN_OK;
     case TN_TEXT_LIST: {
@@ -43,15 +46,17 @@ static tn_status_t to_attr(tn_parser_t* parser, const tn_op_text_t* op, const tn
       return TN_OK;
     }
     case TN_TEXT_DENSE:
-      *out = (tn_attr_t){.name = (tn_attr_name_t)name, .kind = TN_ATTR_BYTES, .count = (int64_t)value->data_size};
+      *out = (tn_attr_t){
+          .name = (tn_attr_name_t)name, .kind = TN_ATTR_BYTES, .count = (int64_t)value->data_size};
       out->as.bytes = value->data;
       return TN_OK;
-    default: return TN_OP_TEXT_ERROR(parser, op, "attribute '%s': this kind of value is not supported", value->key);
+    default:
+      return TN_OP_TEXT_ERROR(parser, op, "attribute '%s': this kind of value is not supported", value->key);
   }
 }
 
-static tn_status_t to_attrs(tn_parser_t* parser, const tn_op_text_t* op, const tn_value_text_t* dict, tn_attr_t** out,
-                            int* out_count) {
+static tn_status_t to_attrs(tn_parser_t* parser, const tn_op_text_t* op, const tn_value_text_t* dict,
+                            tn_attr_t** out, int* out_count) {
   *out_count = 0;
   *out = TN_ARENA_ARRAY(&parser->arena, tn_attr_t, (dict ? dict->count : 0) + 1);
   if (!*out) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
@@ -61,14 +66,14 @@ static tn_status_t to_attrs(tn_parser_t* parser, const tn_op_text_t* op, const t
   return TN_OK;
 }
 
-// ---- ops of ours that StableHLO lacks ---------------------------------------------------------------------------
+// ---- ops of ours that StableHLO lacks ---------------------------------------------------------------------
 static int64_t int_of(const tn_value_text_t* config, const char* key) {
   const tn_value_text_t* value = config ? tn_value_find(config, key) : NULL;
   return value ? value->integer : 0;
 }
 
-static tn_status_t build_own(tn_parser_t* parser, tn_op_text_t* op, const char* name, const tn_value_text_t* config,
-                             bool* out_is_own) {
+static tn_status_t build_own(tn_parser_t* parser, tn_op_text_t* op, const char* name,
+                             const tn_value_text_t* config, bool* out_is_own) {
   static const struct {
     const char* name;
     int operands;
@@ -84,8 +89,11 @@ static tn_status_t build_own(tn_parser_t* parser, tn_op_text_t* op, const char* 
                             op->operand_count);
   }
   const tn_value_text_t* kind_text = config ? tn_value_find(config, "kind") : NULL;
-  int kind = kind_text && kind_text->text ? tn_text_find(&tn_text_kinds, kind_text->text, strlen(kind_text->text)) : -1;
-  if ((which == 1 || which == 2) && kind < 0) return TN_OP_TEXT_ERROR(parser, op, "@%s: expected kind = \"max\" or the like", name);
+  int kind = kind_text && kind_text->text
+                 ? tn_text_find(&tn_text_kinds, kind_text->text, strlen(kind_text->text))
+                 : -1;
+  if ((which == 1 || which == 2) && kind < 0)
+    return TN_OP_TEXT_ERROR(parser, op, "@%s: expected kind = \"max\" or the like", name);
   const tn_node_t* x = op->operands[0];
   const tn_node_t* node = NULL;
   int64_t dimension = int_of(config, "dimension");
@@ -98,7 +106,8 @@ static tn_status_t build_own(tn_parser_t* parser, tn_op_text_t* op, const char* 
       break;
     default: node = tn_topk(parser->graph, x, int_of(config, "count"), int_of(config, "largest") != 0); break;
   }
-  for (int i = 0; node && i < node->result_count; ++i) tn_op_text_return(op, parser, tn_result(parser->graph, node, i));
+  for (int i = 0; node && i < node->result_count; ++i)
+    tn_op_text_return(op, parser, tn_result(parser->graph, node, i));
   return TN_OK;
 }
 
@@ -119,7 +128,8 @@ tn_status_t tn_parse_build_custom_call(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(to_attrs(parser, op, config, &attrs, &count));
   const tn_node_t* node = tn_custom_call(parser->graph, name, op->operand_count, op->operands, count, attrs,
                                          op->output_count, op->outputs);
-  for (int i = 0; node && i < node->result_count; ++i) tn_op_text_return(op, parser, tn_result(parser->graph, node, i));
+  for (int i = 0; node && i < node->result_count; ++i)
+    tn_op_text_return(op, parser, tn_result(parser->graph, node, i));
   return TN_OK;
 }
 
@@ -130,7 +140,8 @@ tn_status_t tn_parse_build_composite(tn_parser_t* parser, tn_op_text_t* op) {
     tn_attr_t* attrs;
     int count;
     TN_TRY(to_attrs(parser, op, tn_value_find(&op->attrs, "composite_attributes"), &attrs, &count));
-    const tn_node_t* node = tn_composite(parser->graph, name + 3, op->operand_count, op->operands, count, attrs);
+    const tn_node_t* node =
+        tn_composite(parser->graph, name + 3, op->operand_count, op->operands, count, attrs);
     for (int i = 0; node && i < node->result_count; ++i) {
       tn_op_text_return(op, parser, tn_result(parser->graph, node, i));
     }
@@ -138,6 +149,7 @@ tn_status_t tn_parse_build_composite(tn_parser_t* parser, tn_op_text_t* op) {
   }
   // Somebody else's composite: its decomposition says what it means.
   const tn_value_text_t* body = tn_value_find(&op->attrs, "decomposition");
-  if (!body || body->kind != TN_TEXT_SYMBOL) return TN_OP_TEXT_ERROR(parser, op, "expected decomposition = @function");
+  if (!body || body->kind != TN_TEXT_SYMBOL)
+    return TN_OP_TEXT_ERROR(parser, op, "expected decomposition = @function");
   return tn_parse_inline(parser, op, body->text);
 }

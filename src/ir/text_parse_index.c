@@ -17,8 +17,10 @@ static tn_status_t kind_of_op(tn_parser_t* parser, const tn_op_text_t* op, const
     if (dtype == TN_BOOL && kind == TN_REDUCE_PROD) *out_kind = TN_REDUCE_AND;
     return TN_OK;
   }
-  return TN_OP_TEXT_ERROR(parser, op, "reducing by '%s' is not supported; supported are add, multiply, maximum, "
-                          "minimum, and, or", name);
+  return TN_OP_TEXT_ERROR(parser, op,
+                          "reducing by '%s' is not supported; supported are add, multiply, maximum, "
+                          "minimum, and, or",
+                          name);
 }
 
 static int64_t param_index(const tn_node_t* node) {
@@ -26,10 +28,13 @@ static int64_t param_index(const tn_node_t* node) {
 }
 
 // The only value that region |index| returns.
-static tn_status_t region_value(tn_parser_t* parser, const tn_op_text_t* op, int index, const tn_node_t** out_node) {
+static tn_status_t region_value(tn_parser_t* parser, const tn_op_text_t* op, int index,
+                                const tn_node_t** out_node) {
   if (index >= op->region_count || tn_graph_result_count(op->regions[index].graph) != 1) {
-    return TN_OP_TEXT_ERROR(parser, op, "expected region %d to return one value; several operands at once are not "
-                            "supported", index);
+    return TN_OP_TEXT_ERROR(parser, op,
+                            "expected region %d to return one value; several operands at once are not "
+                            "supported",
+                            index);
   }
   *out_node = tn_graph_result_at(op->regions[index].graph, 0)->node;
   return TN_OK;
@@ -43,10 +48,12 @@ static tn_status_t region_kind(tn_parser_t* parser, const tn_op_text_t* op, int 
     *out_kind = TN_REDUCE_ASSIGN;
     return TN_OK;
   }
-  bool is_simple = node->operand_count == 2 && param_index(node->operands[0]) + param_index(node->operands[1]) == 1 &&
+  bool is_simple = node->operand_count == 2 &&
+                   param_index(node->operands[0]) + param_index(node->operands[1]) == 1 &&
                    node->operands[0] != node->operands[1];
   if (!is_simple) {
-    return TN_OP_TEXT_ERROR(parser, op, "this region is not supported; supported is one operation on its two arguments");
+    return TN_OP_TEXT_ERROR(parser, op,
+                            "this region is not supported; supported is one operation on its two arguments");
   }
   return kind_of_op(parser, op, tn_op_info(node->op)->name, node->types[0].dtype, out_kind);
 }
@@ -63,7 +70,8 @@ static bool is_identity(const tn_node_t* init, tn_reduce_kind_t kind) {
 
 static tn_status_t expect_operands(tn_parser_t* parser, const tn_op_text_t* op, int count) {
   if (op->operand_count == count) return TN_OK;
-  return TN_OP_TEXT_ERROR(parser, op, "expected %d operands, got %d; several operands at once are not supported", count,
+  return TN_OP_TEXT_ERROR(parser, op,
+                          "expected %d operands, got %d; several operands at once are not supported", count,
                           op->operand_count);
 }
 
@@ -93,7 +101,8 @@ tn_status_t tn_parse_build_reduce(tn_parser_t* parser, tn_op_text_t* op) {
   }
   const tn_node_t* reduced = tn_reduce(parser->graph, kind, x, count, dimensions);
   if (reduced && !is_identity(init, kind)) {
-    const tn_node_t* start = tn_broadcast_to(parser->graph, init, reduced->types[0].rank, reduced->types[0].dims);
+    const tn_node_t* start =
+        tn_broadcast_to(parser->graph, init, reduced->types[0].rank, reduced->types[0].dims);
     reduced = tn_binary(parser->graph, tn_text_kind_op(kind), start, reduced);
   }
   tn_op_text_return(op, parser, reduced);
@@ -101,13 +110,14 @@ tn_status_t tn_parse_build_reduce(tn_parser_t* parser, tn_op_text_t* op) {
 }
 
 // ---- windows ----------------------------------------------------------------------------------------------
-static tn_status_t split_padding(tn_parser_t* parser, const tn_op_text_t* op, const tn_value_text_t* value, int rank,
-                                 int64_t* low, int64_t* high) {
+static tn_status_t split_padding(tn_parser_t* parser, const tn_op_text_t* op, const tn_value_text_t* value,
+                                 int rank, int64_t* low, int64_t* high) {
   int64_t both[2 * TN_MAX_RANK];
   int count = 2 * rank;
   memcpy(both, zeros, sizeof both);
   if (value) TN_TRY(tn_value_ints(parser, value, 2 * TN_MAX_RANK, both, &count));
-  if (count != 2 * rank) return TN_OP_TEXT_ERROR(parser, op, "padding: expected %d pairs, got %d integers", rank, count);
+  if (count != 2 * rank)
+    return TN_OP_TEXT_ERROR(parser, op, "padding: expected %d pairs, got %d integers", rank, count);
   for (int i = 0; i < rank; ++i) {
     low[i] = both[2 * i];
     high[i] = both[2 * i + 1];
@@ -129,7 +139,8 @@ tn_status_t tn_parse_build_window(tn_parser_t* parser, tn_op_text_t* op) {
   tn_reduce_kind_t kind = TN_REDUCE_SUM;
   TN_TRY(region_kind(parser, op, is_grad ? 1 : 0, false, &kind));
   if (!is_identity(init, kind)) {
-    return TN_OP_TEXT_ERROR(parser, op, "an initial value other than the reduction's identity is not supported");
+    return TN_OP_TEXT_ERROR(parser, op,
+                            "an initial value other than the reduction's identity is not supported");
   }
   if (!is_grad) {
     tn_op_text_return(op, parser, tn_reduce_window(parser->graph, kind, x, &window));
@@ -159,7 +170,8 @@ tn_status_t tn_parse_build_sort(tn_parser_t* parser, tn_op_text_t* op) {
   int64_t first = direction >= TN_LT ? param_index(compare->operands[0]) : -1;
   int64_t second = direction >= TN_LT ? param_index(compare->operands[1]) : -1;
   if (first < 0 || second < 0 || first + second != 1) {
-    return TN_OP_TEXT_ERROR(parser, op, "this comparator is not supported; supported is LT, LE, GT or GE of its first "
+    return TN_OP_TEXT_ERROR(parser, op,
+                            "this comparator is not supported; supported is LT, LE, GT or GE of its first "
                             "two arguments");
   }
   bool descending = (direction >= TN_GT) != (first == 1);
@@ -171,16 +183,17 @@ tn_status_t tn_parse_build_sort(tn_parser_t* parser, tn_op_text_t* op) {
   return TN_OK;
 }
 
-// ---- gather, scatter ----------------------------------------------------------------------------------------
-static tn_status_t dict_ints(tn_parser_t* parser, const tn_value_text_t* dict, const char* key, int64_t* out_values,
-                             int* out_count) {
+// ---- gather, scatter --------------------------------------------------------------------------------------
+static tn_status_t dict_ints(tn_parser_t* parser, const tn_value_text_t* dict, const char* key,
+                             int64_t* out_values, int* out_count) {
   const tn_value_text_t* value = tn_value_find(dict, key);
   *out_count = 0;
   return value ? tn_value_ints(parser, value, TN_MAX_RANK, out_values, out_count) : TN_OK;
 }
 
 static tn_status_t parse_index_dims(tn_parser_t* parser, const tn_op_text_t* op, const char* attr,
-                                    const char* const* names, tn_gather_dims_t* out, tn_bounds_t* out_bounds) {
+                                    const char* const* names, tn_gather_dims_t* out,
+                                    tn_bounds_t* out_bounds) {
   memset(out, 0, sizeof *out);
   const tn_value_text_t* dict = tn_value_find(&op->attrs, attr);
   if (!dict || dict->kind != TN_TEXT_DICT) return TN_OP_TEXT_ERROR(parser, op, "expected '%s'", attr);
@@ -192,8 +205,8 @@ static tn_status_t parse_index_dims(tn_parser_t* parser, const tn_op_text_t* op,
   TN_TRY(dict_ints(parser, dict, names[4], out->map, &out->map_count));
   TN_TRY(dict_ints(parser, dict, "index_vector_dim", &out->index_vector_dim, &count));
   if (index_batching != out->batching_count) {
-    return TN_OP_TEXT_ERROR(parser, op, "expected equal numbers of batching dims, got %d and %d", out->batching_count,
-                            index_batching);
+    return TN_OP_TEXT_ERROR(parser, op, "expected equal numbers of batching dims, got %d and %d",
+                            out->batching_count, index_batching);
   }
   const tn_value_text_t* bounds = tn_value_find(&op->attrs, "tn.bounds");
   int value = TN_BOUNDS_CLAMP;
@@ -212,7 +225,8 @@ tn_status_t tn_parse_build_gather(tn_parser_t* parser, tn_op_text_t* op) {
   int64_t sizes[TN_MAX_RANK];
   TN_TRY(parse_index_dims(parser, op, "dimension_numbers", names, &dims, &bounds));
   TN_TRY(tn_op_text_ints(parser, op, "slice_sizes", op->operands[0]->types[0].rank, NULL, sizes, NULL));
-  tn_op_text_return(op, parser, tn_gather(parser->graph, op->operands[0], op->operands[1], &dims, sizes, bounds));
+  tn_op_text_return(op, parser,
+                    tn_gather(parser->graph, op->operands[0], op->operands[1], &dims, sizes, bounds));
   return TN_OK;
 }
 tn_status_t tn_parse_build_scatter(tn_parser_t* parser, tn_op_text_t* op) {
@@ -224,16 +238,17 @@ tn_status_t tn_parse_build_scatter(tn_parser_t* parser, tn_op_text_t* op) {
   tn_reduce_kind_t kind = TN_REDUCE_SUM;
   TN_TRY(parse_index_dims(parser, op, "scatter_dimension_numbers", names, &dims, &bounds));
   TN_TRY(region_kind(parser, op, 0, true, &kind));
-  tn_op_text_return(op, parser, tn_scatter(parser->graph, op->operands[0], op->operands[1], op->operands[2], &dims, kind,
-                                           bounds));
+  tn_op_text_return(
+      op, parser,
+      tn_scatter(parser->graph, op->operands[0], op->operands[1], op->operands[2], &dims, kind, bounds));
   return TN_OK;
 }
 
-// ---- contractions -------------------------------------------------------------------------------------------
+// ---- contractions -----------------------------------------------------------------------------------------
 // "[0] x [0]" under |pretty|, or the two lists under their names in |dict|.
 static tn_status_t parse_pair(tn_parser_t* parser, const tn_op_text_t* op, const char* pretty,
-                              const tn_value_text_t* dict, const char* lhs, const char* rhs, int64_t (*out)[TN_MAX_RANK],
-                              int* out_count) {
+                              const tn_value_text_t* dict, const char* lhs, const char* rhs,
+                              int64_t (*out)[TN_MAX_RANK], int* out_count) {
   const tn_value_text_t* pair = tn_value_find(&op->attrs, pretty);
   int counts[2] = {0, 0};
   if (pair && pair->count == 2 && pair->items->kind == TN_TEXT_LIST) {
@@ -246,7 +261,8 @@ static tn_status_t parse_pair(tn_parser_t* parser, const tn_op_text_t* op, const
     TN_TRY(dict_ints(parser, dict, rhs, out[1], &counts[1]));
   }
   if (counts[0] != counts[1]) {
-    return TN_OP_TEXT_ERROR(parser, op, "%s: expected lists of equal length, got %d and %d", pretty, counts[0], counts[1]);
+    return TN_OP_TEXT_ERROR(parser, op, "%s: expected lists of equal length, got %d and %d", pretty,
+                            counts[0], counts[1]);
   }
   *out_count = counts[0];
   return TN_OK;
@@ -261,15 +277,16 @@ tn_status_t tn_parse_build_dot(tn_parser_t* parser, tn_op_text_t* op) {
     contract[1][0] = 0;
   } else {
     const tn_value_text_t* dict = tn_value_find(&op->attrs, "dot_dimension_numbers");
-    TN_TRY(parse_pair(parser, op, "batching_dims", dict, "lhs_batching_dimensions", "rhs_batching_dimensions", batch,
-                      &batch_count));
-    TN_TRY(parse_pair(parser, op, "contracting_dims", dict, "lhs_contracting_dimensions", "rhs_contracting_dimensions",
-                      contract, &contract_count));
+    TN_TRY(parse_pair(parser, op, "batching_dims", dict, "lhs_batching_dimensions", "rhs_batching_dimensions",
+                      batch, &batch_count));
+    TN_TRY(parse_pair(parser, op, "contracting_dims", dict, "lhs_contracting_dimensions",
+                      "rhs_contracting_dimensions", contract, &contract_count));
   }
-  if (!op->has_arrow || op->output_count != 1) return TN_OP_TEXT_ERROR(parser, op, "expected '(types) -> type'");
-  tn_op_text_return(op, parser, tn_dot_general(parser->graph, op->operands[0], op->operands[1], batch_count, batch[0],
-                                               batch[1], contract_count, contract[0], contract[1],
-                                               op->outputs[0].dtype));
+  if (!op->has_arrow || op->output_count != 1)
+    return TN_OP_TEXT_ERROR(parser, op, "expected '(types) -> type'");
+  tn_op_text_return(op, parser,
+                    tn_dot_general(parser->graph, op->operands[0], op->operands[1], batch_count, batch[0],
+                                   batch[1], contract_count, contract[0], contract[1], op->outputs[0].dtype));
   return TN_OK;
 }
 
@@ -284,10 +301,11 @@ static tn_status_t parse_layout(tn_parser_t* parser, const tn_op_text_t* op, con
   for (const tn_value_text_t* item = list->items; item; item = item->next, ++position) {
     int64_t role = -1;
     if (item->kind == TN_TEXT_INT) role = 2 + item->integer;
-    if (item->kind == TN_TEXT_WORD) role = strcmp(item->text, first) == 0 ? 0 : strcmp(item->text, second) == 0 ? 1 : -1;
+    if (item->kind == TN_TEXT_WORD)
+      role = strcmp(item->text, first) == 0 ? 0 : strcmp(item->text, second) == 0 ? 1 : -1;
     if (role < 0 || role >= rank || is_seen[role]) {
-      return tn_lexer_error(&parser->lexer, item->at, "dim_numbers: expected %s, %s and 0..%d once each", first, second,
-                            rank - 3);
+      return tn_lexer_error(&parser->lexer, item->at, "dim_numbers: expected %s, %s and 0..%d once each",
+                            first, second, rank - 3);
     }
     is_seen[role] = true;
     out_positions[role] = position;
@@ -301,14 +319,15 @@ static const tn_value_text_t* window_value(const tn_op_text_t* op, const char* p
   const tn_value_text_t* value = window ? tn_value_find(window, pretty) : NULL;
   return value ? value : tn_value_find(&op->attrs, generic);
 }
-static tn_status_t window_ints(tn_parser_t* parser, const tn_op_text_t* op, const char* pretty, const char* generic,
-                               int spatial, int64_t otherwise, int64_t* out) {
+static tn_status_t window_ints(tn_parser_t* parser, const tn_op_text_t* op, const char* pretty,
+                               const char* generic, int spatial, int64_t otherwise, int64_t* out) {
   const tn_value_text_t* value = window_value(op, pretty, generic);
   int64_t values[TN_MAX_RANK];
   int count = spatial;
   for (int i = 0; i < spatial; ++i) values[i] = otherwise;
   if (value) TN_TRY(tn_value_ints(parser, value, TN_MAX_RANK, values, &count));
-  if (count != spatial) return TN_OP_TEXT_ERROR(parser, op, "%s: expected %d integers, got %d", pretty, spatial, count);
+  if (count != spatial)
+    return TN_OP_TEXT_ERROR(parser, op, "%s: expected %d integers, got %d", pretty, spatial, count);
   memcpy(out, values, sizeof(int64_t) * (size_t)spatial);
   return TN_OK;
 }
@@ -321,7 +340,8 @@ tn_status_t tn_parse_build_convolution(tn_parser_t* parser, tn_op_text_t* op) {
   }
   const tn_value_text_t* dims = tn_value_find(&op->attrs, "dim_numbers");
   if (!dims) dims = tn_value_find(&op->attrs, "dimension_numbers");
-  if (!dims || dims->count != 3) return TN_OP_TEXT_ERROR(parser, op, "expected dim_numbers = [..]x[..]->[..]");
+  if (!dims || dims->count != 3)
+    return TN_OP_TEXT_ERROR(parser, op, "expected dim_numbers = [..]x[..]->[..]");
   int64_t lhs[TN_MAX_RANK], rhs[TN_MAX_RANK], out[TN_MAX_RANK], back[TN_MAX_RANK];
   TN_TRY(parse_layout(parser, op, dims->items, "b", "f", rank, lhs));
   TN_TRY(parse_layout(parser, op, dims->items->next, "o", "i", rank, rhs));
@@ -349,6 +369,7 @@ tn_status_t tn_parse_build_convolution(tn_parser_t* parser, tn_op_text_t* op) {
     x = tn_convert(parser->graph, x, op->outputs[0].dtype);
     weight = tn_convert(parser->graph, weight, op->outputs[0].dtype);
   }
-  tn_op_text_return(op, parser, tn_transpose(parser->graph, tn_convolution(parser->graph, x, weight, &conv), back));
+  tn_op_text_return(op, parser,
+                    tn_transpose(parser->graph, tn_convolution(parser->graph, x, weight, &conv), back));
   return TN_OK;
 }

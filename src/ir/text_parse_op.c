@@ -18,21 +18,26 @@ static tn_name_text_t* find_name(tn_parser_t* parser, const tn_token_t* token) {
   return NULL;
 }
 
-tn_status_t tn_parse_define(tn_parser_t* parser, const tn_token_t* token, int count, const tn_node_t* const* nodes) {
+tn_status_t tn_parse_define(tn_parser_t* parser, const tn_token_t* token, int count,
+                            const tn_node_t* const* nodes) {
   if (find_name(parser, token)) {
-    return tn_lexer_error(&parser->lexer, token->text, "%%%.*s is defined twice", (int)token->length, token->text);
+    return tn_lexer_error(&parser->lexer, token->text, "%%%.*s is defined twice", (int)token->length,
+                          token->text);
   }
   tn_name_text_t* name = TN_ARENA_NEW(&parser->arena, tn_name_text_t);
   const tn_node_t** copies = tn_arena_copy(&parser->arena, nodes, sizeof(*nodes) * (size_t)count);
   if (!name || !copies) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
   unsigned bucket = bucket_of(token->text, token->length);
-  *name = (tn_name_text_t){.text = token->text, .length = token->length, .count = count, .nodes = copies,
+  *name = (tn_name_text_t){.text = token->text,
+                           .length = token->length,
+                           .count = count,
+                           .nodes = copies,
                            .next = parser->scope->buckets[bucket]};
   parser->scope->buckets[bucket] = name;
   return TN_OK;
 }
 
-// ---- growing lists of the record ----------------------------------------------------------------------------
+// ---- growing lists of the record --------------------------------------------------------------------------
 static tn_status_t grow(tn_parser_t* parser, size_t item, int count, int* capacity, void* list) {
   if (count < *capacity) return TN_OK;
   int wanted = *capacity ? *capacity * 2 : 8;
@@ -50,12 +55,12 @@ static tn_status_t parse_operand(tn_parser_t* parser, tn_op_text_t* op) {
   if (token.kind != TN_TOKEN_VALUE) return tn_parse_unexpected(parser, "a value '%name'");
   const tn_name_text_t* name = find_name(parser, &token);
   if (!name) {
-    return tn_lexer_error(&parser->lexer, token.text, "%%%.*s is not defined here%s", (int)token.length, token.text,
-                          parser->depth ? " (regions cannot use values from outside)" : "");
+    return tn_lexer_error(&parser->lexer, token.text, "%%%.*s is not defined here%s", (int)token.length,
+                          token.text, parser->depth ? " (regions cannot use values from outside)" : "");
   }
   if (token.index >= name->count) {
-    return tn_lexer_error(&parser->lexer, token.text, "%%%.*s has %d results, got #%lld", (int)token.length, token.text,
-                          name->count, (long long)token.index);
+    return tn_lexer_error(&parser->lexer, token.text, "%%%.*s has %d results, got #%lld", (int)token.length,
+                          token.text, name->count, (long long)token.index);
   }
   TN_TRY(grow(parser, sizeof(*op->operands), op->operand_count, &op->operand_capacity, &op->operands));
   op->operands[op->operand_count++] = name->nodes[token.index];
@@ -63,7 +68,8 @@ static tn_status_t parse_operand(tn_parser_t* parser, tn_op_text_t* op) {
   return TN_OK;
 }
 
-static tn_status_t parse_type_list(tn_parser_t* parser, tn_type_t** types, int* count, int* capacity, bool in_parens) {
+static tn_status_t parse_type_list(tn_parser_t* parser, tn_type_t** types, int* count, int* capacity,
+                                   bool in_parens) {
   if (in_parens && tn_parse_accept(parser, ')')) return TN_OK;
   do {
     TN_TRY(grow(parser, sizeof(tn_type_t), *count, capacity, types));
@@ -89,7 +95,7 @@ static tn_status_t parse_types(tn_parser_t* parser, tn_op_text_t* op) {
   return tn_parse_type(parser, &op->outputs[0]);
 }
 
-// ---- regions --------------------------------------------------------------------------------------------------
+// ---- regions ----------------------------------------------------------------------------------------------
 static tn_status_t parse_region_args(tn_parser_t* parser) {
   if (tn_parse_accept(parser, ')')) return TN_OK;
   do {
@@ -152,8 +158,9 @@ void tn_op_text_deinit(tn_op_text_t* op) {
   op->region_count = 0;
 }
 
-// ---- items ----------------------------------------------------------------------------------------------------
-static tn_status_t append_named(tn_parser_t* parser, tn_op_text_t* op, const char* key, tn_value_text_t value) {
+// ---- items ------------------------------------------------------------------------------------------------
+static tn_status_t append_named(tn_parser_t* parser, tn_op_text_t* op, const char* key,
+                                tn_value_text_t value) {
   value.key = key;
   op->attrs.kind = TN_TEXT_DICT;
   return tn_value_append(parser, &op->attrs, &value);
@@ -246,7 +253,8 @@ static tn_status_t parse_items(tn_parser_t* parser, tn_op_text_t* op) {
       if (!tn_token_is_punct(&lexer->token, '{')) return tn_parse_unexpected(parser, "'{'");
       TN_TRY(tn_parse_dict(parser, '}', &op->attrs));
       TN_TRY(tn_parse_expect(parser, '>'));
-    } else if (token.kind == TN_TOKEN_PUNCT && token.punct == '[' && strcmp(op->name, "stablehlo.slice") == 0) {
+    } else if (token.kind == TN_TOKEN_PUNCT && token.punct == '[' &&
+               strcmp(op->name, "stablehlo.slice") == 0) {
       TN_TRY(parse_ranges(parser, op));
     } else if (token.kind == TN_TOKEN_PUNCT && token.punct == ',') {
       tn_lexer_next(lexer);
@@ -258,7 +266,7 @@ static tn_status_t parse_items(tn_parser_t* parser, tn_op_text_t* op) {
   return open ? tn_parse_expect(parser, ')') : TN_OK;
 }
 
-// ---- statements -----------------------------------------------------------------------------------------------
+// ---- statements -------------------------------------------------------------------------------------------
 typedef struct tn_result_name {
   tn_token_t token;
   int count;
@@ -293,7 +301,8 @@ static tn_status_t check_types(tn_parser_t* parser, const tn_op_text_t* op) {
   char expected[TN_TYPE_TEXT_SIZE], got[TN_TYPE_TEXT_SIZE];
   if (op->has_arrow) {
     if (op->input_count != op->operand_count) {
-      return TN_OP_TEXT_ERROR(parser, op, "%d operands, but %d operand types", op->operand_count, op->input_count);
+      return TN_OP_TEXT_ERROR(parser, op, "%d operands, but %d operand types", op->operand_count,
+                              op->input_count);
     }
     for (int i = 0; i < op->operand_count; ++i) {
       if (tn_type_equal(&op->operands[i]->types[0], &op->inputs[i])) continue;
@@ -308,7 +317,8 @@ static tn_status_t check_types(tn_parser_t* parser, const tn_op_text_t* op) {
 static tn_status_t check_results(tn_parser_t* parser, const tn_op_text_t* op) {
   char expected[TN_TYPE_TEXT_SIZE], got[TN_TYPE_TEXT_SIZE];
   // Without an arrow the last type is the result's: "t", or "i1, t" of select.
-  const tn_type_t* types = op->has_arrow ? op->outputs : op->inputs + (op->input_count ? op->input_count - 1 : 0);
+  const tn_type_t* types =
+      op->has_arrow ? op->outputs : op->inputs + (op->input_count ? op->input_count - 1 : 0);
   int count = op->has_arrow ? op->output_count : op->input_count ? 1 : 0;
   if (op->has_arrow && count != op->result_count) {
     return TN_OP_TEXT_ERROR(parser, op, "expected %d result types, got %d", op->result_count, count);
@@ -316,7 +326,8 @@ static tn_status_t check_results(tn_parser_t* parser, const tn_op_text_t* op) {
   for (int i = 0; i < count && i < op->result_count; ++i) {
     if (!op->results[i] || tn_type_equal(&op->results[i]->types[0], &types[i])) continue;
     return TN_OP_TEXT_ERROR(parser, op, "result %d is %s, its type says %s", i,
-                            tn_type_format(&op->results[i]->types[0], expected), tn_type_format(&types[i], got));
+                            tn_type_format(&op->results[i]->types[0], expected),
+                            tn_type_format(&types[i], got));
   }
   return TN_OK;
 }
@@ -338,7 +349,8 @@ tn_status_t tn_parse_statement(tn_parser_t* parser, tn_op_text_t* op, bool* out_
   int name_count;
   TN_TRY(parse_result_names(parser, names, &name_count));
   tn_token_t token = parser->lexer.token;
-  if (token.kind != TN_TOKEN_WORD && token.kind != TN_TOKEN_STRING) return tn_parse_unexpected(parser, "an operation");
+  if (token.kind != TN_TOKEN_WORD && token.kind != TN_TOKEN_STRING)
+    return tn_parse_unexpected(parser, "an operation");
   op->name = tn_parse_copy(parser, token.text, token.length);
   op->at = token.text;
   if (!op->name) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");

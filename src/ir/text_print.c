@@ -4,7 +4,7 @@
 
 #include "ir/text_print.h"
 
-// ---- which nodes, under which names -------------------------------------------------------------------------
+// ---- which nodes, under which names -----------------------------------------------------------------------
 // Marks everything the results need; parameters are always there.
 static void mark_live(const tn_graph_t* graph, int32_t* numbers) {
   for (int i = 0; i < tn_graph_result_count(graph); ++i) numbers[tn_graph_result_at(graph, i)->node->id] = 1;
@@ -36,7 +36,7 @@ void tn_print_value(tn_printer_t* printer, const tn_node_t* node) {
   }
 }
 
-// ---- functions ----------------------------------------------------------------------------------------------
+// ---- functions --------------------------------------------------------------------------------------------
 static void print_param(tn_text_t* text, const tn_node_t* param, int index) {
   tn_text_add(text, "%s%%arg%d: ", index ? ", " : "", index);
   tn_text_type(text, &param->types[0]);
@@ -73,7 +73,8 @@ static void print_result(tn_text_t* text, const tn_graph_result_t* result, int i
 }
 
 // Prints one function. Composites get a decomposition named after their place: |first_composite| + n.
-static tn_status_t print_function(tn_text_t* text, const tn_graph_t* graph, const char* name, bool is_private) {
+static tn_status_t print_function(tn_text_t* text, const tn_graph_t* graph, const char* name,
+                                  bool is_private) {
   int32_t* numbers = calloc((size_t)tn_graph_node_limit(graph) + 1, sizeof *numbers);
   if (!numbers) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "print: out of memory");
   mark_live(graph, numbers);
@@ -109,7 +110,8 @@ static tn_status_t print_function(tn_text_t* text, const tn_graph_t* graph, cons
     tn_graph_t* body = NULL;
     const tn_node_t *results[TN_MAX_RESULTS], *params[64];
     status = tn_graph_create(&body);
-    if (!status && node->operand_count > 64) status = TN_ERROR(TN_UNIMPLEMENTED, "print: a composite of > 64 operands");
+    if (!status && node->operand_count > 64)
+      status = TN_ERROR(TN_UNIMPLEMENTED, "print: a composite of > 64 operands");
     for (int i = 0; !status && i < node->operand_count; ++i) {
       params[i] = tn_graph_param(body, &node->operands[i]->types[0], NULL);
     }

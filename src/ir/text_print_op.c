@@ -41,22 +41,26 @@ static void print_signature(tn_printer_t* printer, const tn_node_t* node) {
   print_signature_with(printer, node, NULL);
 }
 
-static void print_ints(tn_printer_t* printer, const char* before, const tn_node_t* node, tn_attr_name_t name) {
+static void print_ints(tn_printer_t* printer, const char* before, const tn_node_t* node,
+                       tn_attr_name_t name) {
   int64_t count;
   const int64_t* values = tn_node_ints(node, name, &count);
   ADD("%s[", before);
   tn_text_ints(printer->text, count, values);
   ADD("]");
 }
-static void print_array(tn_printer_t* printer, const char* before, const tn_node_t* node, tn_attr_name_t name) {
+static void print_array(tn_printer_t* printer, const char* before, const tn_node_t* node,
+                        tn_attr_name_t name) {
   ADD("%s", before);
   tn_text_attr_value(printer->text, tn_node_attr(node, name));
 }
 static void print_padding(tn_printer_t* printer, const char* before, const tn_node_t* node) {
   int64_t count;
-  const int64_t *low = tn_node_ints(node, TN_ATTR_LOW, &count), *high = tn_node_ints(node, TN_ATTR_HIGH, NULL);
+  const int64_t *low = tn_node_ints(node, TN_ATTR_LOW, &count),
+                *high = tn_node_ints(node, TN_ATTR_HIGH, NULL);
   ADD("%s[", before);
-  for (int64_t i = 0; i < count; ++i) ADD("%s[%lld, %lld]", i ? ", " : "", (long long)low[i], (long long)high[i]);
+  for (int64_t i = 0; i < count; ++i)
+    ADD("%s[%lld, %lld]", i ? ", " : "", (long long)low[i], (long long)high[i]);
   ADD("]");
 }
 
@@ -100,12 +104,12 @@ static void print_comparator(tn_printer_t* printer, const char* direction, int p
     ADD("%s%%a%d: tensor<%s>, %%b%d: tensor<%s>", i ? ", " : "", i, type, i, type);
   }
   bool is_float = tn_dtype_is_float(operands[0]->types[0].dtype);
-  ADD("):\n        %%c = stablehlo.compare %s, %%a0, %%b0%s : (tensor<%s>, tensor<%s>) -> tensor<i1>\n", direction,
-      is_float ? ", TOTALORDER" : "", first, first);
+  ADD("):\n        %%c = stablehlo.compare %s, %%a0, %%b0%s : (tensor<%s>, tensor<%s>) -> tensor<i1>\n",
+      direction, is_float ? ", TOTALORDER" : "", first, first);
   ADD("        stablehlo.return %%c : tensor<i1>\n    }");
 }
 
-// ---- forms ----------------------------------------------------------------------------------------------------
+// ---- forms ------------------------------------------------------------------------------------------------
 static void print_compare(tn_printer_t* printer, const tn_node_t* node) {
   static const char* const types[] = {"UNSIGNED", "SIGNED", "UNSIGNED", "FLOAT", "FLOAT"};
   ADD("stablehlo.compare %s, ", tn_text_directions.texts[tn_node_int(node, TN_ATTR_DIRECTION, 0)]);
@@ -116,7 +120,8 @@ static void print_compare(tn_printer_t* printer, const tn_node_t* node) {
 
 static void print_slice(tn_printer_t* printer, const tn_node_t* node) {
   int64_t count;
-  const int64_t *start = tn_node_ints(node, TN_ATTR_START, &count), *limit = tn_node_ints(node, TN_ATTR_LIMIT, NULL),
+  const int64_t *start = tn_node_ints(node, TN_ATTR_START, &count),
+                *limit = tn_node_ints(node, TN_ATTR_LIMIT, NULL),
                 *stride = tn_node_ints(node, TN_ATTR_STRIDE, NULL);
   ADD("stablehlo.slice ");
   print_operands(printer, node);
@@ -298,9 +303,9 @@ static void print_plain(tn_printer_t* printer, const tn_node_t* node, bool has_s
   ADD("%s ", tn_op_info(node->op)->name);
   print_operands(printer, node);
   switch (node->op) {
-    case TN_OP_BROADCAST_IN_DIM: case TN_OP_TRANSPOSE: case TN_OP_REVERSE:
-      print_ints(printer, ", dims = ", node, TN_ATTR_DIMENSIONS);
-      break;
+    case TN_OP_BROADCAST_IN_DIM:
+    case TN_OP_TRANSPOSE:
+    case TN_OP_REVERSE: print_ints(printer, ", dims = ", node, TN_ATTR_DIMENSIONS); break;
     case TN_OP_PAD:
       print_ints(printer, ", low = ", node, TN_ATTR_LOW);
       print_ints(printer, ", high = ", node, TN_ATTR_HIGH);
@@ -332,7 +337,8 @@ static void print_chlo(tn_printer_t* printer, const tn_node_t* node) {
 
 void tn_print_node(tn_printer_t* printer, const tn_node_t* node) {
   const char* name = tn_op_info(node->op)->name;
-  bool has_own_head = node->op == TN_OP_REDUCE || node->op == TN_OP_REDUCE_WINDOW || node->op == TN_OP_WINDOW_GRAD;
+  bool has_own_head =
+      node->op == TN_OP_REDUCE || node->op == TN_OP_REDUCE_WINDOW || node->op == TN_OP_WINDOW_GRAD;
   if (!has_own_head) print_head(printer, node);
   switch (node->op) {
     case TN_OP_CONST: {
@@ -361,19 +367,25 @@ void tn_print_node(tn_printer_t* printer, const tn_node_t* node) {
     case TN_OP_GATHER: print_gather(printer, node); break;
     case TN_OP_SCATTER: print_scatter(printer, node); break;
     case TN_OP_REDUCE: print_reduce(printer, node); break;
-    case TN_OP_REDUCE_WINDOW: case TN_OP_WINDOW_GRAD: print_window(printer, node); break;
+    case TN_OP_REDUCE_WINDOW:
+    case TN_OP_WINDOW_GRAD: print_window(printer, node); break;
     case TN_OP_SORT: print_sort(printer, node); break;
     case TN_OP_DOT_GENERAL: print_dot(printer, node); break;
     case TN_OP_CONVOLUTION: print_convolution(printer, node); break;
     case TN_OP_RNG_BITS: print_rng(printer, node); break;
     case TN_OP_COMPOSITE: print_composite(printer, node); break;
     case TN_OP_CUSTOM_CALL: print_call(printer, node, tn_node_name(node), 1); break;
-    case TN_OP_FMA: case TN_OP_ARG_REDUCE: case TN_OP_SCAN: print_call(printer, node, name, 0); break;
+    case TN_OP_FMA:
+    case TN_OP_ARG_REDUCE:
+    case TN_OP_SCAN: print_call(printer, node, name, 0); break;
     case TN_OP_TOPK: print_call(printer, node, "tn.top_k", 0); break;
-    case TN_OP_BROADCAST_IN_DIM: case TN_OP_TRANSPOSE: case TN_OP_PAD: case TN_OP_CONCAT: case TN_OP_DYNAMIC_SLICE:
-    case TN_OP_DYNAMIC_UPDATE_SLICE: case TN_OP_RESHAPE:
-      print_plain(printer, node, true);
-      break;
+    case TN_OP_BROADCAST_IN_DIM:
+    case TN_OP_TRANSPOSE:
+    case TN_OP_PAD:
+    case TN_OP_CONCAT:
+    case TN_OP_DYNAMIC_SLICE:
+    case TN_OP_DYNAMIC_UPDATE_SLICE:
+    case TN_OP_RESHAPE: print_plain(printer, node, true); break;
     default:
       if (strncmp(name, "chlo.", 5) == 0) {
         print_chlo(printer, node);

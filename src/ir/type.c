@@ -5,7 +5,8 @@
 #include "ir/graph_internal.h"
 
 static const tn_op_info_t infos[] = {
-#define TN_OP(name, text, operands, results, fusion, cheap) {text, operands, results, TN_FUSION_##fusion, cheap},
+#define TN_OP(name, text, operands, results, fusion, cheap) \
+  {text, operands, results, TN_FUSION_##fusion, cheap},
 #include "tn/ops.inc"
 #undef TN_OP
 };

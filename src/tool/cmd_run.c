@@ -22,7 +22,8 @@ typedef struct tn_run {
 
 static const char usage[] =
     "usage: tn run FILE.mlir [--input X]... [--engine sim|null|interp] [--output PREFIX] [--describe]\n\n"
-    "Runs @main and prints its results. There is one --input per parameter, in order: a .npy file, or one of zeros,\n"
+    "Runs @main and prints its results. There is one --input per parameter, in order: a .npy file, or one of "
+    "zeros,\n"
     "ones, iota (0, 1, 2, ..). interp is the reference interpreter; the others are drivers (default: sim).\n"
     "--output writes PREFIX0.npy, PREFIX1.npy, .. instead; --describe prints the compiled program first.\n";
 
@@ -101,8 +102,8 @@ static void copy_strided(const tn_type_t* type, const int64_t* strides, uint8_t*
 }
 
 // ---- engines ----------------------------------------------------------------------------------------------
-static tn_status_t launch(const tn_run_t* run, const tn_driver_t* driver, const tn_program_t* program, void** params,
-                          void** results) {
+static tn_status_t launch(const tn_run_t* run, const tn_driver_t* driver, const tn_program_t* program,
+                          void** params, void** results) {
   const tn_graph_t* graph = run->graph;
   for (int i = 0; i < tn_graph_param_count(graph); ++i) {
     const tn_node_t* param = tn_graph_param_at(graph, i);
@@ -118,8 +119,9 @@ static tn_status_t launch(const tn_run_t* run, const tn_driver_t* driver, const 
   }
   for (int i = 0; i < tn_graph_result_count(graph); ++i) {
     const tn_graph_result_t* result = tn_graph_result_at(graph, i);
-    results[i] = result->same_as_param >= 0 ? params[result->same_as_param]
-                                            : new_buffer(strided_bytes(&result->node->types[0], result->strides));
+    results[i] = result->same_as_param >= 0
+                     ? params[result->same_as_param]
+                     : new_buffer(strided_bytes(&result->node->types[0], result->strides));
     if (!results[i]) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
   }
   tn_launch_t arguments = {.params = params, .results = results};
@@ -184,8 +186,8 @@ static tn_status_t print_results(const tn_run_t* run) {
 static tn_status_t run_graph(tn_run_t* run) {
   const int param_count = tn_graph_param_count(run->graph), result_count = tn_graph_result_count(run->graph);
   if (run->input_count != param_count) {
-    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: @main has %d parameters, got %d times --input", run->file, param_count,
-                    run->input_count);
+    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: @main has %d parameters, got %d times --input", run->file,
+                    param_count, run->input_count);
   }
   run->params = calloc((size_t)param_count + 1, sizeof *run->params);
   run->results = calloc((size_t)result_count + 1, sizeof *run->results);

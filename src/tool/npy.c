@@ -8,9 +8,9 @@
 // NumPy's letter and size of each dtype; '\0' where NumPy has none.
 static const char* descr_of(tn_dtype_t dtype) {
   static const char* const texts[] = {
-      [TN_BOOL] = "|b1", [TN_I8] = "|i1",  [TN_I16] = "<i2", [TN_I32] = "<i4", [TN_I64] = "<i8", [TN_U8] = "|u1",
-      [TN_U16] = "<u2",  [TN_U32] = "<u4", [TN_U64] = "<u8", [TN_F16] = "<f2", [TN_F32] = "<f4", [TN_F64] = "<f8",
-      [TN_C64] = "<c8",  [TN_C128] = "<c16"};
+      [TN_BOOL] = "|b1", [TN_I8] = "|i1",  [TN_I16] = "<i2", [TN_I32] = "<i4",  [TN_I64] = "<i8",
+      [TN_U8] = "|u1",   [TN_U16] = "<u2", [TN_U32] = "<u4", [TN_U64] = "<u8",  [TN_F16] = "<f2",
+      [TN_F32] = "<f4",  [TN_F64] = "<f8", [TN_C64] = "<c8", [TN_C128] = "<c16"};
   return (size_t)dtype < sizeof texts / sizeof texts[0] ? texts[dtype] : NULL;
 }
 
@@ -24,7 +24,8 @@ static const char* find_key(const char* header, const char* key) {
   return at;
 }
 
-static tn_status_t check_header(const char* path, const char* header, const tn_type_t* type, bool* out_is_fortran) {
+static tn_status_t check_header(const char* path, const char* header, const tn_type_t* type,
+                                bool* out_is_fortran) {
   const char *descr = find_key(header, "'descr'"), *order = find_key(header, "'fortran_order'"),
              *shape = find_key(header, "'shape'");
   if (!descr || !order || !shape) return TN_ERROR(TN_INVALID_ARGUMENT, "%s: not a plain array", path);
@@ -32,7 +33,8 @@ static tn_status_t check_header(const char* path, const char* header, const tn_t
   const char* expected = descr_of(type->dtype);
   if (expected ? strncmp(descr + 1, expected, strlen(expected)) != 0
                : (size_t)strtol(descr + 3, NULL, 10) != tn_dtype_size(type->dtype)) {
-    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: expected elements of %s, got %.6s", path, tn_dtype_name(type->dtype), descr);
+    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: expected elements of %s, got %.6s", path,
+                    tn_dtype_name(type->dtype), descr);
   }
   int rank = 0;
   bool fits = true;
@@ -75,7 +77,8 @@ static tn_status_t read_file(FILE* file, const char* path, const tn_type_t* type
   }
   size_t length = start[8] | (size_t)start[9] << 8;
   if (start[6] > 1) {
-    if (fread(start + 10, 1, 2, file) != 2) return TN_ERROR(TN_DATA_LOSS, "%s: the file ends in its header", path);
+    if (fread(start + 10, 1, 2, file) != 2)
+      return TN_ERROR(TN_DATA_LOSS, "%s: the file ends in its header", path);
     length |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
   }
   if (length > 1 << 20) return TN_ERROR(TN_DATA_LOSS, "%s: a header of %zu bytes", path, length);
@@ -121,15 +124,19 @@ tn_status_t tn_npy_write(const char* path, const tn_type_t* type, const void* da
   char header[1024];
   const char* descr = descr_of(type->dtype);
   int length = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (",
-                        descr ? descr : size == 1 ? "|u1" : "<u2");
+                        descr       ? descr
+                        : size == 1 ? "|u1"
+                                    : "<u2");
   for (int i = 0; i < type->rank; ++i) {
     length += snprintf(header + length, sizeof header - (size_t)length, "%lld, ", (long long)type->dims[i]);
   }
   length += snprintf(header + length, sizeof header - (size_t)length, "), }");
   while ((length + 11) % 64) header[length++] = ' ';  // elements start 64-aligned
   header[length++] = '\n';
-  const uint8_t start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(length & 255), (uint8_t)(length >> 8)};
-  bool is_written = fwrite(start, 1, 10, file) == 10 && fwrite(header, 1, (size_t)length, file) == (size_t)length &&
+  const uint8_t start[10] = {
+      0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(length & 255), (uint8_t)(length >> 8)};
+  bool is_written = fwrite(start, 1, 10, file) == 10 &&
+                    fwrite(header, 1, (size_t)length, file) == (size_t)length &&
                     fwrite(data, 1, bytes, file) == bytes;
   is_written = fclose(file) == 0 && is_written;
   return is_written ? TN_OK : TN_ERROR(TN_UNAVAILABLE, "%s: writing failed", path);

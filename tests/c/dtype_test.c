@@ -18,8 +18,10 @@ TN_TEST(f16_round_trips_and_rounds_to_even) {
     float next = tn_f16_to_f32((uint16_t)(bits + 1)), middle = (value + next) / 2;
     uint32_t even = bits & 1 ? bits + 1 : bits;
     if (tn_f32_to_f16(middle) != even) TN_EXPECT_EQ(even, tn_f32_to_f16(middle));
-    if (tn_f32_to_f16(nextafterf(middle, next)) != bits + 1) TN_EXPECT_EQ(bits + 1, tn_f32_to_f16(nextafterf(middle, next)));
-    if (tn_f32_to_f16(nextafterf(middle, value)) != bits) TN_EXPECT_EQ(bits, tn_f32_to_f16(nextafterf(middle, value)));
+    if (tn_f32_to_f16(nextafterf(middle, next)) != bits + 1)
+      TN_EXPECT_EQ(bits + 1, tn_f32_to_f16(nextafterf(middle, next)));
+    if (tn_f32_to_f16(nextafterf(middle, value)) != bits)
+      TN_EXPECT_EQ(bits, tn_f32_to_f16(nextafterf(middle, value)));
   }
   TN_EXPECT_EQ(0x7c00, tn_f32_to_f16(65520.0f));
   TN_EXPECT_EQ(0x7bff, tn_f32_to_f16(65519.0f));

@@ -22,7 +22,9 @@ static uint64_t random_bits(tn_random_t* r) {
   z = (z ^ z >> 27) * 0x94d049bb133111ebull;
   return z ^ z >> 31;
 }
-static int64_t random_below(tn_random_t* r, int64_t limit) { return (int64_t)(random_bits(r) % (uint64_t)limit); }
+static int64_t random_below(tn_random_t* r, int64_t limit) {
+  return (int64_t)(random_bits(r) % (uint64_t)limit);
+}
 
 static const tn_node_t* random_keep(tn_random_t* r, const tn_node_t* node) {
   if (!node) return NULL;
@@ -44,7 +46,8 @@ static const tn_node_t* random_constant(tn_random_t* r, const tn_type_t* type) {
   tn_scalar_t value = {0};
   for (int64_t i = 0; i < count; ++i) {
     if (i == 0 || !is_splat) {
-      value = tn_scalar_from_complex(type->dtype, (double)random_below(r, 64) / 8 - 3, (double)random_below(r, 9) / 4);
+      value = tn_scalar_from_complex(type->dtype, (double)random_below(r, 64) / 8 - 3,
+                                     (double)random_below(r, 9) / 4);
     }
     memcpy(data + (size_t)i * size, value.bytes, size);
   }
@@ -67,7 +70,8 @@ static const tn_node_t* random_pick(tn_random_t* r, tn_dtype_t dtype, int rank) 
     if (node->types[0].dtype == dtype && node->types[0].rank >= rank && node->types[0].rank <= 5) return node;
   }
   tn_type_t type = random_type(r, dtype, rank);
-  return random_below(r, 2) ? random_constant(r, &type) : random_keep(r, tn_graph_param(r->graph, &type, NULL));
+  return random_below(r, 2) ? random_constant(r, &type)
+                            : random_keep(r, tn_graph_param(r->graph, &type, NULL));
 }
 static const tn_node_t* random_of_type(tn_random_t* r, const tn_type_t* type) {
   for (int tries = 0; tries < 8; ++tries) {
@@ -86,7 +90,9 @@ static tn_dtype_t random_float(tn_random_t* r) {
   static const tn_dtype_t all[] = {TN_F32, TN_F32, TN_F32, TN_F64, TN_F16, TN_BF16};
   return all[random_below(r, 6)];
 }
-static tn_dtype_t random_int(tn_random_t* r) { return (tn_dtype_t)(TN_I8 + random_below(r, TN_U64 - TN_I8 + 1)); }
+static tn_dtype_t random_int(tn_random_t* r) {
+  return (tn_dtype_t)(TN_I8 + random_below(r, TN_U64 - TN_I8 + 1));
+}
 static tn_dtype_t random_real(tn_random_t* r) { return random_below(r, 3) ? random_float(r) : random_int(r); }
 static tn_dtype_t random_any(tn_random_t* r) { return (tn_dtype_t)random_below(r, TN_DTYPE_COUNT); }
 
@@ -95,8 +101,8 @@ static tn_reduce_kind_t random_kind(tn_random_t* r, tn_dtype_t dtype) {
 }
 
 static const tn_node_t* random_elementwise(tn_random_t* r, tn_op_t op) {
-  static const tn_op_t ints[] = {TN_OP_NOT, TN_OP_POPCNT, TN_OP_CLZ, TN_OP_AND, TN_OP_OR, TN_OP_XOR,
-                                 TN_OP_SHL, TN_OP_SHR_A,  TN_OP_SHR_L};
+  static const tn_op_t ints[] = {TN_OP_NOT, TN_OP_POPCNT, TN_OP_CLZ,   TN_OP_AND,  TN_OP_OR,
+                                 TN_OP_XOR, TN_OP_SHL,    TN_OP_SHR_A, TN_OP_SHR_L};
   tn_dtype_t dtype = random_float(r);
   for (size_t i = 0; i < sizeof ints / sizeof ints[0]; ++i) {
     if (ints[i] == op) dtype = random_int(r);
@@ -106,7 +112,8 @@ static const tn_node_t* random_elementwise(tn_random_t* r, tn_op_t op) {
   const tn_node_t* x = random_pick(r, dtype, 0);
   switch (op) {
     case TN_OP_CONVERT: return tn_convert(r->graph, random_pick(r, random_any(r), 0), random_any(r));
-    case TN_OP_BITCAST: return tn_bitcast(r->graph, random_pick(r, TN_F32, 0), random_below(r, 2) ? TN_I32 : TN_U32);
+    case TN_OP_BITCAST:
+      return tn_bitcast(r->graph, random_pick(r, TN_F32, 0), random_below(r, 2) ? TN_I32 : TN_U32);
     case TN_OP_COMPARE:
       x = random_pick(r, random_real(r), 0);
       return tn_compare(r->graph, (tn_compare_t)random_below(r, 6), x, random_like(r, x, x->types[0].dtype));
@@ -149,9 +156,7 @@ static const tn_node_t* random_movement(tn_random_t* r, tn_op_t op) {
         a[i] = a[j], a[j] = t;
       }
       return tn_transpose(r->graph, x, a);
-    case TN_OP_REVERSE:
-      a[0] = random_below(r, rank);
-      return tn_reverse(r->graph, x, 1, a);
+    case TN_OP_REVERSE: a[0] = random_below(r, rank); return tn_reverse(r->graph, x, 1, a);
     case TN_OP_SLICE:
       for (int i = 0; i < rank; ++i) {
         a[i] = random_below(r, type.dims[i] + 1);
@@ -198,15 +203,16 @@ static const tn_node_t* random_movement(tn_random_t* r, tn_op_t op) {
     index_type.dims[dimension] = random_below(r, 4);
     return tn_take_along(r->graph, x, random_of_type(r, &index_type), dimension, TN_BOUNDS_CLAMP);
   }
-  tn_reduce_kind_t kind = tn_dtype_class(type.dtype) == TN_CLASS_BOOL || random_below(r, 3) == 0 ? TN_REDUCE_ASSIGN
-                          : tn_dtype_is_complex(type.dtype)                                     ? TN_REDUCE_SUM
+  tn_reduce_kind_t kind = tn_dtype_class(type.dtype) == TN_CLASS_BOOL || random_below(r, 3) == 0
+                              ? TN_REDUCE_ASSIGN
+                          : tn_dtype_is_complex(type.dtype) ? TN_REDUCE_SUM
                                                             : random_kind(r, type.dtype);
   if (type.dims[dimension] == 0) return NULL;
   index_type.dims[dimension] = random_below(r, 4);
   tn_type_t update = index_type;
   update.dtype = type.dtype;
-  return tn_put_along(r->graph, x, random_of_type(r, &index_type), random_of_type(r, &update), dimension, kind,
-                      TN_BOUNDS_CLAMP);
+  return tn_put_along(r->graph, x, random_of_type(r, &index_type), random_of_type(r, &update), dimension,
+                      kind, TN_BOUNDS_CLAMP);
 }
 
 static tn_window_t random_window(tn_random_t* r, int rank) {
@@ -255,8 +261,7 @@ static const tn_node_t* random_reduction(tn_random_t* r, tn_op_t op) {
       const tn_node_t* xs[2] = {x, random_like(r, x, TN_I64)};
       return tn_sort(r->graph, 1 + (int)random_below(r, 2), xs, dimension, random_below(r, 2) != 0);
     }
-    default:
-      return tn_topk(r->graph, x, random_below(r, type.dims[rank - 1] + 1), random_below(r, 2) != 0);
+    default: return tn_topk(r->graph, x, random_below(r, type.dims[rank - 1] + 1), random_below(r, 2) != 0);
   }
 }
 
@@ -281,7 +286,8 @@ static const tn_node_t* random_contraction(tn_random_t* r, tn_op_t op) {
     return tn_dot_general(r->graph, x, x, 0, NULL, NULL, 1, &zero, &zero,
                           tn_dtype_size(dtype) < 4 && random_below(r, 2) ? TN_F32 : dtype);
   }
-  tn_conv_t conv = {.spatial = 1 + (int)random_below(r, 2), .groups = 1 + random_below(r, 2), .batch_groups = 1};
+  tn_conv_t conv = {
+      .spatial = 1 + (int)random_below(r, 2), .groups = 1 + random_below(r, 2), .batch_groups = 1};
   int64_t x_dims[4] = {1 + random_below(r, 2), conv.groups * (1 + random_below(r, 2))};
   int64_t w_dims[4] = {conv.groups * (1 + random_below(r, 2)), x_dims[1] / conv.groups};
   for (int i = 0; i < conv.spatial; ++i) {
@@ -293,7 +299,8 @@ static const tn_node_t* random_contraction(tn_random_t* r, tn_op_t op) {
     conv.lhs_dilation[i] = 1 + random_below(r, 2);
     conv.rhs_dilation[i] = 1 + random_below(r, 2);
   }
-  tn_type_t x = tn_type_make(dtype, 2 + conv.spatial, x_dims), w = tn_type_make(dtype, 2 + conv.spatial, w_dims);
+  tn_type_t x = tn_type_make(dtype, 2 + conv.spatial, x_dims),
+            w = tn_type_make(dtype, 2 + conv.spatial, w_dims);
   return tn_convolution(r->graph, random_of_type(r, &x), random_of_type(r, &w), &conv);
 }
 
@@ -307,8 +314,8 @@ static const tn_node_t* random_structure(tn_random_t* r, tn_op_t op) {
     const tn_type_t types[2] = {*type, random_type(r, TN_I8, 0)};
     return tn_custom_call(r->graph, "foreign.thing", 1, &x, 3, attrs, 2, types);
   }
-  tn_attr_t attrs[3] = {tn_attr_int(TN_ATTR_AXIS, random_below(r, type->rank)), tn_attr_float(TN_ATTR_EPSILON, 1e-5),
-                        tn_attr_int(TN_ATTR_FLAGS, 0)};
+  tn_attr_t attrs[3] = {tn_attr_int(TN_ATTR_AXIS, random_below(r, type->rank)),
+                        tn_attr_float(TN_ATTR_EPSILON, 1e-5), tn_attr_int(TN_ATTR_FLAGS, 0)};
   const tn_node_t* operands[2] = {x, random_of_type(r, type)};
   switch (random_below(r, 4)) {
     case 0: return tn_composite(r->graph, "softmax", 1, operands, 1, attrs);
@@ -355,7 +362,8 @@ static const tn_node_t* random_node(tn_random_t* r, tn_op_t op) {
 }
 
 // Builds about |node_count| nodes and one to three results. |allow_custom|: with custom calls.
-static void random_graph(tn_random_t* r, tn_graph_t* graph, uint64_t seed, int node_count, bool allow_custom) {
+static __attribute__((unused)) void random_graph(tn_random_t* r, tn_graph_t* graph, uint64_t seed,
+                                                 int node_count, bool allow_custom) {
   r->graph = graph;
   r->state = seed * 7919 + 1;
   r->count = 0;

@@ -60,7 +60,8 @@ TN_TEST(damaged_text_gives_a_status) {
     for (int i = 0; i < 400; ++i) {
       size_t at = (size_t)random_below(&random, (int64_t)length);
       char saved = text[at];
-      text[at] = (char)(i % 2 ? "0123456789x<>{}[]():,%#@\"-"[random_below(&random, 26)] : random_below(&random, 128));
+      text[at] = (char)(i % 2 ? "0123456789x<>{}[]():,%#@\"-"[random_below(&random, 26)]
+                              : random_below(&random, 128));
       tn_graph_t* damaged = NULL;
       tn_status_t status = tn_graph_parse("t", text, i % 4 ? length : at, &damaged);
       TN_EXPECT((status == TN_OK) == (damaged != NULL));
@@ -84,15 +85,19 @@ static void expect_error(const char* text, const char* message) {
 }
 
 TN_TEST(errors_name_the_place_and_what_is_supported) {
-  expect_error("func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %b : tensor<2xf32>\n",
-               "a.mlir:2:26: %b is not defined here");
-  expect_error("func.func @main(%a: tensor<?xf32>)", "a.mlir:1:28: dynamic extents are not supported; expected a number");
-  expect_error("func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.cholesky %a : tensor<2xf32>\n",
-               "a.mlir:2:8: operation 'stablehlo.cholesky' is not supported; docs/ir.md lists the supported ones");
-  expect_error("func.func @main(%a: tensor<2xf32>, %b: tensor<3xf32>) -> tensor<2xf32> {\n"
-               "  %0 = stablehlo.add %a, %b : tensor<2xf32>\n",
-               "a.mlir:2:8: stablehlo.add: expected operands 0 and 1 of equal types, got tensor<2xf32> and "
-               "tensor<3xf32>");
+  expect_error(
+      "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %b : tensor<2xf32>\n",
+      "a.mlir:2:26: %b is not defined here");
+  expect_error("func.func @main(%a: tensor<?xf32>)",
+               "a.mlir:1:28: dynamic extents are not supported; expected a number");
+  expect_error(
+      "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.cholesky %a : tensor<2xf32>\n",
+      "a.mlir:2:8: operation 'stablehlo.cholesky' is not supported; docs/ir.md lists the supported ones");
+  expect_error(
+      "func.func @main(%a: tensor<2xf32>, %b: tensor<3xf32>) -> tensor<2xf32> {\n"
+      "  %0 = stablehlo.add %a, %b : tensor<2xf32>\n",
+      "a.mlir:2:8: stablehlo.add: expected operands 0 and 1 of equal types, got tensor<2xf32> and "
+      "tensor<3xf32>");
   expect_error("func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  return %a : tensor<2xf32>\n",
                "a.mlir:3:1: expected '}', got the end");
   expect_error("", "a.mlir:1:1: expected a function @main");
@@ -102,19 +107,23 @@ TN_TEST(errors_name_the_place_and_what_is_supported) {
 TN_TEST(generic_forms_regions_and_layouts_are_understood) {
   tn_graph_t* pretty = parse(
       "func.func @main(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2xf32>) {\n"
-      "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xf32>) -> "
+      "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<2x3xf32>, "
+      "tensor<3x4xf32>) -> "
       "tensor<2x4xf32>\n"
       "  %c = stablehlo.constant dense<0.0> : tensor<f32>\n"
-      "  %1 = stablehlo.reduce(%0 init: %c) applies stablehlo.add across dimensions = [1] : (tensor<2x4xf32>, "
+      "  %1 = stablehlo.reduce(%0 init: %c) applies stablehlo.add across dimensions = [1] : "
+      "(tensor<2x4xf32>, "
       "tensor<f32>) -> tensor<2xf32>\n"
       "  return %0, %1 : tensor<2x4xf32>, tensor<2xf32>\n}\n");
   tn_graph_t* generic = parse(
       "#loc = loc(unknown)\n"
       "module @jit_f attributes {mhlo.num_partitions = 1 : i32} {\n"
-      "  func.func public @main(%arg0: tensor<2x3xf32> {mhlo.sharding = \"x\"} loc(unknown), %arg1: tensor<3x4xf32>) -> "
+      "  func.func public @main(%arg0: tensor<2x3xf32> {mhlo.sharding = \"x\"} loc(unknown), %arg1: "
+      "tensor<3x4xf32>) -> "
       "(tensor<2x4xf32> {jax.result_info = \"\"}, tensor<2xf32>) {\n"
       "    %0 = \"stablehlo.dot_general\"(%arg0, %arg1) {dot_dimension_numbers = #stablehlo.dot<"
-      "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, precision_config = [#stablehlo<precision "
+      "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, precision_config = "
+      "[#stablehlo<precision "
       "DEFAULT>]} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32> loc(#loc)\n"
       "    %1 = \"stablehlo.constant\"() {value = dense<0.000000e+00> : tensor<f32>} : () -> tensor<f32>\n"
       "    %2 = \"stablehlo.reduce\"(%0, %1) ({\n"
@@ -153,16 +162,24 @@ TN_TEST(constants_keep_their_bits) {
     const char *element, *type;
     uint64_t bits;
   } cases[] = {
-      {"1.0", "f32", 0x3f800000},        {"0x7FC00001", "f32", 0x7fc00001}, {"-0.000000e+00", "f64", 1ull << 63},
-      {"0xFF80", "bf16", 0xff80},        {"1.000000e-07", "f16", 2},        {"-128", "i8", 0x80},
-      {"18446744073709551615", "ui64", ~0ull}, {"true", "i1", 1},           {"4.480000e+02", "f8E4M3FN", 0x7e},
+      {"1.0", "f32", 0x3f800000},
+      {"0x7FC00001", "f32", 0x7fc00001},
+      {"-0.000000e+00", "f64", 1ull << 63},
+      {"0xFF80", "bf16", 0xff80},
+      {"1.000000e-07", "f16", 2},
+      {"-128", "i8", 0x80},
+      {"18446744073709551615", "ui64", ~0ull},
+      {"true", "i1", 1},
+      {"4.480000e+02", "f8E4M3FN", 0x7e},
       {"\"0x0000803F\"", "f32", 0x3f800000},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
     char text[512];
     snprintf(text, sizeof text,
-             "func.func @main() -> tensor<%s> {\n  %%0 = stablehlo.constant dense<%s> : tensor<%s>\n  return %%0 : "
-             "tensor<%s>\n}\n", cases[i].type, cases[i].element, cases[i].type, cases[i].type);
+             "func.func @main() -> tensor<%s> {\n  %%0 = stablehlo.constant dense<%s> : tensor<%s>\n  return "
+             "%%0 : "
+             "tensor<%s>\n}\n",
+             cases[i].type, cases[i].element, cases[i].type, cases[i].type);
     tn_graph_t* graph = parse(text);
     tn_scalar_t value = {0};
     TN_EXPECT(graph && tn_node_splat(tn_graph_result_at(graph, 0)->node, &value));
