@@ -100,6 +100,8 @@ LLVMValueRef tn_emit_widen(tn_emit_t* e, int dtype, LLVMValueRef x);
 LLVMValueRef tn_emit_narrow(tn_emit_t* e, int dtype, LLVMValueRef x);
 // Rounds an f32 vector to the values of F16 or BF16; other dtypes pass.
 LLVMValueRef tn_emit_round(tn_emit_t* e, int dtype, LLVMValueRef x);
+// The same after one arithmetic operation on values of |dtype| (cheaper).
+LLVMValueRef tn_emit_round_arithmetic(tn_emit_t* e, int dtype, LLVMValueRef x);
 LLVMValueRef tn_emit_convert(tn_emit_t* e, int to, int from, LLVMValueRef x);
 LLVMValueRef tn_emit_bitcast(tn_emit_t* e, int to, int from, LLVMValueRef x);
 

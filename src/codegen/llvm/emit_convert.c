@@ -7,11 +7,16 @@ static LLVMValueRef cast(tn_emit_t* e, LLVMValueRef x, LLVMTypeRef element) {
 }
 static LLVMValueRef ints(const tn_emit_t* e, uint64_t value) { return tn_emit_int(e, e->i32, value); }
 
-// bf16 bits of f32 bits in the high half: nearest even, one NaN.
-static LLVMValueRef round_bf16_bits(tn_emit_t* e, LLVMValueRef x) {
+// bf16 bits of f32 in the high half, nearest even; the low half is left over. Of NaNs only those whose low half is 0
+// stay what they are.
+static LLVMValueRef round_bf16_numbers(tn_emit_t* e, LLVMValueRef x) {
   LLVMValueRef bits = cast(e, x, e->i32);
   LLVMValueRef odd = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, bits, ints(e, 16), ""), ints(e, 1), "");
-  LLVMValueRef sum = LLVMBuildAdd(e->b, LLVMBuildAdd(e->b, bits, ints(e, 0x7fff), ""), odd, "");
+  return LLVMBuildAdd(e->b, LLVMBuildAdd(e->b, bits, ints(e, 0x7fff), ""), odd, "");
+}
+// The same with one NaN.
+static LLVMValueRef round_bf16_bits(tn_emit_t* e, LLVMValueRef x) {
+  LLVMValueRef sum = round_bf16_numbers(e, x);
   LLVMValueRef is_nan = LLVMBuildFCmp(e->b, LLVMRealUNO, x, x, "");
   return LLVMBuildSelect(e->b, is_nan, ints(e, 0x7fc00000u), sum, "");
 }
@@ -94,6 +99,12 @@ LLVMValueRef tn_emit_round(tn_emit_t* e, int dtype, LLVMValueRef x) {
     case TN_BF16: return cast(e, LLVMBuildAnd(e->b, round_bf16_bits(e, x), ints(e, 0xffff0000u), ""), e->f32);
     default: return x;
   }
+}
+
+// After arithmetic on values of |dtype|: a NaN is then the default one or that of an operand, and its low half is 0.
+LLVMValueRef tn_emit_round_arithmetic(tn_emit_t* e, int dtype, LLVMValueRef x) {
+  if (dtype != TN_BF16) return tn_emit_round(e, dtype, x);
+  return cast(e, LLVMBuildAnd(e->b, round_bf16_numbers(e, x), ints(e, 0xffff0000u), ""), e->f32);
 }
 
 // Float to integer of at most 32 bits, modulo 2^32 as through int64. cvttps2dq is right below 2^31; above, the low

@@ -17,7 +17,7 @@ static LLVMValueRef from_bits(tn_emit_t* e, int dtype, LLVMValueRef x) {
 }
 static uint64_t sign_bit(int dtype) { return dtype == TN_F64 ? UINT64_C(1) << 63 : UINT64_C(1) << 31; }
 
-static LLVMValueRef float_abs(tn_emit_t* e, int dtype, LLVMValueRef x) { (void)dtype; return tn_emit_intrinsic1(e, "llvm.fabs", x); }
+static LLVMValueRef float_abs(tn_emit_t* e, LLVMValueRef x) { return tn_emit_intrinsic1(e, "llvm.fabs", x); }
 
 static LLVMValueRef copy_sign(tn_emit_t* e, int dtype, LLVMValueRef magnitude, LLVMValueRef sign) {
   LLVMValueRef mask = tn_emit_int(e, bits_type(e, dtype), sign_bit(dtype));
@@ -39,22 +39,40 @@ static LLVMValueRef extreme(tn_emit_t* e, bool is_max, int dtype, LLVMValueRef a
   return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, a, a, ""), a, best, "");
 }
 
+// Quotient of integers of up to 32 bits by a divisor that is not 0, nor -1 if signed: the truncated f64 quotient is
+// exact (f32 for up to 16 bits), and there are no vector instructions for integers.
+static LLVMValueRef narrow_quotient(tn_emit_t* e, int dtype, LLVMValueRef a, LLVMValueRef b) {
+  LLVMTypeRef real = tn_emit_vector(e, tn_emit_dtype_size(dtype) == 4 ? e->f64 : e->f32), own = LLVMTypeOf(a);
+  LLVMTypeRef wide = tn_emit_vector(e, e->i32);
+  if (tn_emit_is_signed(dtype)) {
+    LLVMValueRef q = LLVMBuildFDiv(e->b, LLVMBuildSIToFP(e->b, a, real, ""), LLVMBuildSIToFP(e->b, b, real, ""), "");
+    q = LLVMBuildFPToSI(e->b, q, wide, "");
+    return own == wide ? q : LLVMBuildTrunc(e->b, q, own, "");
+  }
+  LLVMValueRef q = LLVMBuildFDiv(e->b, LLVMBuildUIToFP(e->b, a, real, ""), LLVMBuildUIToFP(e->b, b, real, ""), "");
+  if (own != wide) return LLVMBuildTrunc(e->b, LLVMBuildFPToSI(e->b, q, wide, ""), own, "");
+  return LLVMBuildFPToUI(e->b, q, wide, "");
+}
+
+static LLVMValueRef quotient(tn_emit_t* e, int dtype, LLVMValueRef a, LLVMValueRef b) {
+  if (tn_emit_dtype_size(dtype) < 8) return narrow_quotient(e, dtype, a, b);
+  return tn_emit_is_signed(dtype) ? LLVMBuildSDiv(e->b, a, b, "") : LLVMBuildUDiv(e->b, a, b, "");
+}
+
 // x / 0 and x % 0 are 0, INT_MIN / -1 wraps: the divisor is replaced where the instruction would trap.
 static LLVMValueRef int_divide(tn_emit_t* e, int dtype, bool is_remainder, LLVMValueRef a, LLVMValueRef b) {
   LLVMValueRef is_zero = LLVMBuildICmp(e->b, LLVMIntEQ, b, zero_like(b), "");
   LLVMValueRef divisor = LLVMBuildSelect(e->b, is_zero, lane_int(e, dtype, 1), b, "");
-  LLVMValueRef result;
+  LLVMValueRef is_minus_one = NULL;
   if (tn_emit_is_signed(dtype)) {
-    LLVMValueRef is_minus_one = LLVMBuildICmp(e->b, LLVMIntEQ, b, lane_int(e, dtype, UINT64_MAX), "");
+    is_minus_one = LLVMBuildICmp(e->b, LLVMIntEQ, b, lane_int(e, dtype, UINT64_MAX), "");
     divisor = LLVMBuildSelect(e->b, is_minus_one, lane_int(e, dtype, 1), divisor, "");
-    if (is_remainder) {
-      result = LLVMBuildSRem(e->b, a, divisor, "");  // by 1: 0, as by -1
-    } else {
-      result = LLVMBuildSDiv(e->b, a, divisor, "");
-      result = LLVMBuildSelect(e->b, is_minus_one, LLVMBuildNeg(e->b, a, ""), result, "");
-    }
-  } else {
-    result = is_remainder ? LLVMBuildURem(e->b, a, divisor, "") : LLVMBuildUDiv(e->b, a, divisor, "");
+  }
+  LLVMValueRef result = quotient(e, dtype, a, divisor);
+  if (is_remainder) {
+    result = LLVMBuildSub(e->b, a, LLVMBuildMul(e->b, result, divisor, ""), "");  // by 1: 0, as by -1
+  } else if (is_minus_one) {
+    result = LLVMBuildSelect(e->b, is_minus_one, LLVMBuildNeg(e->b, a, ""), result, "");
   }
   return LLVMBuildSelect(e->b, is_zero, zero_like(a), result, "");
 }
@@ -107,7 +125,7 @@ static LLVMValueRef unary(tn_emit_t* e, int op, int dtype, LLVMValueRef a) {
   switch (op) {
     case TN_OP_NEG: return is_float ? LLVMBuildFNeg(b, a, "") : LLVMBuildNeg(b, a, "");
     case TN_OP_ABS:
-      if (is_float) return float_abs(e, dtype, a);
+      if (is_float) return float_abs(e, a);
       if (!tn_emit_is_signed(dtype)) return a;
       return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, a, zero_like(a), ""), LLVMBuildNeg(b, a, ""), a, "");
     case TN_OP_SIGN: {
@@ -139,7 +157,7 @@ static LLVMValueRef unary(tn_emit_t* e, int op, int dtype, LLVMValueRef a) {
       if (!is_float) return a;
       // trunc, and one more away from zero where the (exact) rest is at least a half.
       LLVMValueRef whole = tn_emit_intrinsic1(e, "llvm.trunc", a);
-      LLVMValueRef rest = float_abs(e, dtype, LLVMBuildFSub(b, a, whole, ""));
+      LLVMValueRef rest = float_abs(e, LLVMBuildFSub(b, a, whole, ""));
       LLVMTypeRef element = tn_emit_element_type(e, dtype);
       LLVMValueRef is_up = LLVMBuildFCmp(b, LLVMRealOGE, rest, tn_emit_float(e, element, 0.5), "");
       LLVMValueRef one = copy_sign(e, dtype, tn_emit_float(e, element, 1), a);
@@ -149,7 +167,7 @@ static LLVMValueRef unary(tn_emit_t* e, int op, int dtype, LLVMValueRef a) {
     case TN_OP_IS_FINITE: {
       if (!is_float) return LLVMBuildICmp(b, LLVMIntEQ, zero_like(a), zero_like(a), "");
       LLVMValueRef infinity = tn_emit_float(e, tn_emit_element_type(e, dtype), __builtin_inf());
-      return LLVMBuildFCmp(b, LLVMRealOLT, float_abs(e, dtype, a), infinity, "");
+      return LLVMBuildFCmp(b, LLVMRealOLT, float_abs(e, a), infinity, "");
     }
     case TN_OP_REAL: return a;
     case TN_OP_IMAG: return zero_like(a);
@@ -185,6 +203,24 @@ static LLVMValueRef binary(tn_emit_t* e, int op, int dtype, LLVMValueRef x, LLVM
   }
 }
 
+// Operations on f16 and bf16 values whose f32 results need no rounding.
+static bool gives_values_of_its_type(int op) {
+  switch (op) {
+    case TN_OP_NEG:
+    case TN_OP_ABS:
+    case TN_OP_SIGN:
+    case TN_OP_CEIL:
+    case TN_OP_FLOOR:
+    case TN_OP_TRUNC:
+    case TN_OP_ROUND_EVEN:
+    case TN_OP_ROUND_AFZ:
+    case TN_OP_MIN:
+    case TN_OP_MAX:
+    case TN_OP_NEXTAFTER: return true;
+    default: return false;
+  }
+}
+
 LLVMValueRef tn_emit_elementwise(tn_emit_t* e, const tn_kernel_inst_t* inst, LLVMValueRef a, LLVMValueRef b,
                                  LLVMValueRef c) {
   const tn_kernel_inst_t* first = &e->program->inst[inst->a];
@@ -199,7 +235,7 @@ LLVMValueRef tn_emit_elementwise(tn_emit_t* e, const tn_kernel_inst_t* inst, LLV
       result = tn_emit_is_float(inst->dtype)
                    ? tn_emit_fma(e, a, b, c)
                    : LLVMBuildAdd(e->b, LLVMBuildMul(e->b, a, b, ""), c, "");
-      return tn_emit_round(e, inst->dtype, result);
+      return tn_emit_round_arithmetic(e, inst->dtype, result);
     case TN_OP_IS_FINITE: return unary(e, inst->op, first->dtype, a);
     default: break;
   }
@@ -210,7 +246,10 @@ LLVMValueRef tn_emit_elementwise(tn_emit_t* e, const tn_kernel_inst_t* inst, LLV
     tn_emit_fail(e, TN_UNIMPLEMENTED, "kernel program: no code for operation %d on dtype %d", inst->op, inst->dtype);
     return LLVMConstNull(tn_emit_vector(e, tn_emit_element_type(e, inst->dtype)));
   }
-  return tn_emit_round(e, inst->dtype, result);
+  if (gives_values_of_its_type(inst->op)) return result;
+  const bool is_arithmetic = inst->op == TN_OP_ADD || inst->op == TN_OP_SUB || inst->op == TN_OP_MUL ||
+                             inst->op == TN_OP_DIV || inst->op == TN_OP_SQRT;
+  return is_arithmetic ? tn_emit_round_arithmetic(e, inst->dtype, result) : tn_emit_round(e, inst->dtype, result);
 }
 
 LLVMValueRef tn_emit_combine(tn_emit_t* e, int kind, int dtype, LLVMValueRef a, LLVMValueRef b) {

@@ -11,7 +11,7 @@
 #include "codegen/llvm/emit.h"
 
 // Raise when the emitted code of any program changes: cached objects of older revisions become invisible.
-#define TN_EMIT_REVISION "3"
+#define TN_EMIT_REVISION "4"
 
 enum { CONTEXT_PROGRAMS = 64 };  // constants stay in a context until it dies, so it is renewed
 
@@ -43,14 +43,17 @@ static void init_llvm(void) {
   LLVMParseCommandLineOptions(2, options, "");
 }
 
+static char emitter_text[64];  // written once
+
+static void write_emitter_text(void) {
+  unsigned major, minor, patch;
+  LLVMGetVersion(&major, &minor, &patch);
+  snprintf(emitter_text, sizeof emitter_text, "llvm-%u.%u.%u emitter-" TN_EMIT_REVISION, major, minor, patch);
+}
 static const char* emitter(void) {
-  static char text[64];
-  if (!text[0]) {
-    unsigned major, minor, patch;
-    LLVMGetVersion(&major, &minor, &patch);
-    snprintf(text, sizeof text, "llvm-%u.%u.%u emitter-" TN_EMIT_REVISION, major, minor, patch);
-  }
-  return text;
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, write_emitter_text);
+  return emitter_text;
 }
 
 static void session_destroy(tn_codegen_session_t* session) {
