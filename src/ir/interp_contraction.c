@@ -130,14 +130,33 @@ static void block_row(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, 
   }
 }
 
+// The same in eight chains; |acc| has room for eight rows of COLUMNS.
+static void block_chains(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t k, int64_t n, uint8_t* acc) {
+  const size_t size = lane_size(lanes), row = COLUMNS * size;
+  memset(acc, 0, TN_CONTRACT_CHAINS * row);
+  for (int64_t i = 0; i < k; ++i) {
+    const void *left = x + (size_t)i * size, *right = y + (size_t)i * row;
+    void* to = acc + (size_t)(i % TN_CONTRACT_CHAINS) * row;
+    if (lanes == TN_ELEM_F32) {
+      step_f32_plain(*(const float*)left, right, to, n);
+    } else {
+      step_f64_plain(*(const double*)left, right, to, n);
+    }
+  }
+  static const int pairs[][2] = {{0, 4}, {2, 6}, {1, 5}, {3, 7}, {0, 2}, {1, 3}, {0, 1}};
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; ++i) {
+    add_row(lanes, acc + (size_t)pairs[i][0] * row, acc + (size_t)pairs[i][1] * row, false, n);
+  }
+}
+
 // out[m, n] (|dtype|, from element |start|) = x[m, k] y[k, n], packed lanes. Columns are taken in tiles, whose blocks
-// of y are copied together and used for all rows.
+// of y are copied together and used for all rows. |has_chains|: eight per block, for f32 and f64.
 static tn_status_t product(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t m, int64_t k, int64_t n,
-                           int64_t slice_length, tn_dtype_t dtype, void* out, int64_t start) {
+                           int64_t slice_length, bool has_chains, tn_dtype_t dtype, void* out, int64_t start) {
   const size_t size = lane_size(lanes), row = COLUMNS * size;
   void* memory;
-  TN_TRY(tn_interp_alloc(TN_CONTRACT_BLOCK + 1 + 2 * m, row, &memory));
-  uint8_t *tile = memory, *acc = tile + TN_CONTRACT_BLOCK * row, *sums = acc + row, *slices = sums + (size_t)m * row;
+  TN_TRY(tn_interp_alloc(TN_CONTRACT_BLOCK + TN_CONTRACT_CHAINS + 2 * m, row, &memory));
+  uint8_t *tile = memory, *acc = tile + TN_CONTRACT_BLOCK * row, *sums = acc + TN_CONTRACT_CHAINS * row, *slices = sums + (size_t)m * row;
   for (int64_t j = 0; j < n; j += COLUMNS) {
     const int64_t columns = n - j < COLUMNS ? n - j : COLUMNS;
     memset(sums, 0, (size_t)m * row);
@@ -149,7 +168,12 @@ static tn_status_t product(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t
           memcpy(tile + (size_t)i * row, y + (size_t)((b + i) * n + j) * size, (size_t)columns * size);
         }
         for (int64_t r = 0; r < m; ++r) {
-          block_row(lanes, x + (size_t)(r * k + b) * size, tile, count, columns, acc);
+          const uint8_t* left = x + (size_t)(r * k + b) * size;
+          if (has_chains) {
+            block_chains(lanes, left, tile, count, columns, acc);
+          } else {
+            block_row(lanes, left, tile, count, columns, acc);
+          }
           add_row(lanes, slices + (size_t)r * row, acc, b == s, columns);
         }
       }
@@ -235,11 +259,12 @@ tn_status_t tn_interp_dot_general(const tn_node_t* node, const void* const* oper
   if (left.batch * m * n == 0) return TN_OK;
   const int64_t slice_length = tn_contract_slice_length(lhs->dtype, left.batch * m * n, k);
   uint8_t *x = NULL, *y = NULL;
+  const bool has_chains = (m == 1 || n == 1) && (lanes == TN_ELEM_F32 || lanes == TN_ELEM_F64);
   tn_status_t status = pack_side(lhs, operands[0], &left, &x);
   if (!status) status = pack_side(rhs, operands[1], &right, &y);
   for (int64_t b = 0; !status && b < left.batch; ++b) {
     status = product(lanes, x + (size_t)(b * m * k) * size, y + (size_t)(b * k * n) * size, m, k, n, slice_length,
-                     out->dtype, results[0], b * m * n);
+                     has_chains, out->dtype, results[0], b * m * n);
   }
   free(y);
   free(x);
@@ -322,7 +347,7 @@ tn_status_t tn_interp_convolution(const tn_node_t* node, const void* const* oper
         const int64_t image = batch_groups > 1 ? g * images + n : n, first = batch_groups > 1 ? 0 : g * c.channels;
         fill_columns(&c, lhs, size, image, first, columns);
         status = product(lanes, (const uint8_t*)rhs + (size_t)(g * features * k) * size, columns, features, k,
-                         c.positions, slice_length, dtype, results[0], (n * c.out->dims[1] + g * features) * c.positions);
+                         c.positions, slice_length, false, dtype, results[0], (n * c.out->dims[1] + g * features) * c.positions);
       }
     }
   }

@@ -80,8 +80,11 @@ TN_TEST(order_of_products) {
   for (int64_t s = 0; s < K; s += length) {
     float slice = 0;
     for (int64_t b = s; b < K && b < s + length; b += TN_CONTRACT_BLOCK) {
-      float block = 0;
-      for (int64_t k = b; k < K && k < s + length && k < b + TN_CONTRACT_BLOCK; ++k) block = fmaf(x[k], y[k], block);
+      float chain[8] = {0};
+      for (int64_t k = b; k < K && k < s + length && k < b + TN_CONTRACT_BLOCK; ++k) {
+        chain[(k - b) % 8] = fmaf(x[k], y[k], chain[(k - b) % 8]);
+      }
+      const float block = ((chain[0] + chain[4]) + (chain[2] + chain[6])) + ((chain[1] + chain[5]) + (chain[3] + chain[7]));
       slice = b == s ? block : slice + block;
     }
     want = s ? want + slice : slice;
@@ -92,6 +95,29 @@ TN_TEST(order_of_products) {
   const tn_node_t *a = param(g, TN_F32, 1, K), *b = param(g, TN_F32, 1, K);
   TN_EXPECT_OK(run(g, tn_dot_general(g, a, b, 0, NULL, NULL, 1, &zero, &zero, TN_F32), x, y, 0, &out));
   EXPECT_FLOATS(&out, want);
+}
+
+// The kernel's order is the interpreter's, in all shapes.
+TN_TEST(products_equal_the_kernels) {
+  static float a[3 * 40 * 700], b[3 * 40 * 700], want[4096], got[4096];
+  for (int i = 0; i < 3 * 40 * 700; ++i) {
+    a[i] = (float)case_random() * 0x1p-31f - 0.4f;
+    b[i] = (float)case_random() * 0x1p-31f - 0.6f;
+  }
+  for (int round = 0; round < 150; ++round) {
+    const int batch = case_range(1, 3), m = round % 3 ? case_range(1, 8) : 1, n = round % 3 == 1 ? 1 : case_range(1, 40);
+    const int k = case_range(0, round % 5 ? 40 : 700);
+    tn_gemm_t gemm = {.dtype = TN_F32, .out_dtype = TN_F32, .batch_rank = 1, .batch_dims = {batch}, .m = m, .n = n, .k = k,
+                      .a = a, .b = b, .c = got, .a_batch = {m * k}, .a_row = k, .a_col = 1, .b_batch = {k * n},
+                      .b_row = n, .b_col = 1, .c_batch = {m * n}, .c_row = n, .c_col = 1};
+    void* workspace = aligned_alloc(64, (tn_gemm_workspace(&gemm, 1) + 127) / 64 * 64);
+    tn_gemm_run(&gemm, NULL, workspace);
+    free(workspace);
+    tn_graph_t* g = open_graph();
+    const tn_node_t *x = param(g, TN_F32, 3, batch, m, k), *y = param(g, TN_F32, 3, batch, k, n);
+    TN_EXPECT_OK(run(g, tn_matmul(g, x, y), a, b, 0, want));
+    EXPECT_BYTES(want, got, (size_t)(batch * m * n) * sizeof(float));
+  }
 }
 
 TN_TEST(slices_are_those_of_the_kernels) {
@@ -156,7 +182,7 @@ TN_TEST(convolution_against_loops) {
 }
 
 TN_TEST(sixteen_bit_products_round_once) {
-  uint16_t x[300], y[300], out;
+  uint16_t x[300], y[300], out[4];
   float sum = 0;
   for (int i = 0; i < 300; ++i) {
     x[i] = tn_f32_to_f16((float)i * 0.01f), y[i] = tn_f32_to_f16(1.0f - (float)i * 0.002f);
@@ -166,10 +192,11 @@ TN_TEST(sixteen_bit_products_round_once) {
     for (int i = b; i < 300 && i < b + 256; ++i) block = fmaf(tn_f16_to_f32(x[i]), tn_f16_to_f32(y[i]), block);
     sum = b ? sum + block : block;
   }
-  tn_graph_t* g = open_graph();
+  tn_graph_t* g = open_graph();  // [2, 300] x [300, 2] of equal rows and columns
   const tn_node_t *a = param(g, TN_F16, 2, 1, 300), *b = param(g, TN_F16, 2, 300, 1);
-  TN_EXPECT_OK(run(g, tn_matmul(g, a, b), x, y, 0, &out));
-  TN_EXPECT_EQ(tn_f32_to_f16(sum), out);
+  a = tn_broadcast_to(g, a, 2, (int64_t[]){2, 300}), b = tn_broadcast_to(g, b, 2, (int64_t[]){300, 2});
+  TN_EXPECT_OK(run(g, tn_matmul(g, a, b), x, y, 0, out));
+  for (int i = 0; i < 4; ++i) TN_EXPECT_EQ(tn_f32_to_f16(sum), out[i]);
 }
 
 // ---- graphs --------------------------------------------------------------------------------------------------
