@@ -224,7 +224,7 @@ class Event(torch.Event):
         """Milliseconds from this event to `end`."""
         if not self._enable_timing or not getattr(end, "_enable_timing", True):
             raise RuntimeError("Event was not created with timing enabled")
-        return super().elapsed_time(end)
+        return _C._event_elapsed(self.event_id, end.event_id)  # torch's method refuses subclasses
 
 
 def _wrap(stream: torch.Stream) -> Stream:
@@ -408,7 +408,7 @@ def memory_summary(device: _device_t = None, abbreviated: bool = False) -> str:
 
     def row(title: str, name: str) -> str:
         cells = [f"{stats[f'{name}.all.{key}'] / 2**20:.1f} MiB" for key in ("current", "peak", "allocated", "freed")]
-        return f"| {title:<17} |" + "|".join(f" {cell:>11} " for cell in cells) + "|"
+        return f"| {title:<16}|" + "|".join(f" {cell:>12}" for cell in cells) + "|"
 
     rule = "|" + "=" * 73 + "|"
     thin = "|" + "-" * 73 + "|"
@@ -418,7 +418,7 @@ def memory_summary(device: _device_t = None, abbreviated: bool = False) -> str:
         rows += [("Requested Memory", "requested_bytes"), ("Inactive Splits", "inactive_split_bytes")]
     counts = f"Allocations: {stats['allocation_requests']} | Frees: {stats['num_tensor_frees']}"
     errors = f"OOMs: {stats['num_ooms']} | Alloc Retries: {stats['num_alloc_retries']}"
-    head = f"| {'Metric':<17} |" + "|".join(f" {t:>11} " for t in ("Current", "Peak", "Allocated", "Freed")) + "|"
+    head = f"| {'Metric':<16}|" + "|".join(f" {t:>12}" for t in ("Current", "Peak", "Allocated", "Freed")) + "|"
     return "\n".join(
         [rule, f"|{f'Neuron Memory Summary, Device {index}':^73}|", thin, f"|{counts:^73}|", f"|{errors:^73}|", rule,
          head, thin, *(row(title, name) for title, name in rows), rule]

@@ -37,7 +37,8 @@ std::atomic<FallbackMode>& mode_state() {
 }
 
 bool is_library_file(const char* file) {
-  return std::strstr(file, "/torch/") || std::strstr(file, "/torch_neuronx/") || file[0] == '<';
+  return std::strstr(file, "/torch/") || std::strstr(file, "/torch_neuronx/") ||
+         !std::strncmp(file, "<frozen", 7);
 }
 
 // The innermost Python line outside torch and this package; empty on threads that run no Python.
@@ -105,8 +106,10 @@ void count_fallback(OpAccount* account, const std::string& reason, int64_t bytes
   if (fallback_mode() != FallbackMode::Warn) return;
   std::string text = "Operator '" + account->name + "' fell back to CPU: " + reason;
   if (line > 0) text += " (" + file + ":" + std::to_string(line) + ")";
-  // A null file lets Python attribute the warning to the running line.
-  c10::warn(c10::Warning(c10::UserWarning(), c10::SourceLocation{"", nullptr, 0}, std::move(text), true));
+  // Warnings are shown later, when control is back in Python: the file's name must outlive this call.
+  const char* place = line > 0 ? strdup(file.c_str()) : "torch_neuronx";
+  c10::warn(c10::Warning(c10::UserWarning(), c10::SourceLocation{"", place, static_cast<uint32_t>(line)},
+                         std::move(text), true));
 }
 
 FallbackMode fallback_mode() { return mode_state().load(std::memory_order_relaxed); }

@@ -119,6 +119,12 @@ PYBIND11_MODULE(_C, m) {
     py::gil_scoped_release unlocked;
     check(tn_device_synchronize(device_index({kNeuron, static_cast<c10::DeviceIndex>(device)})));
   });
+  m.def("_event_elapsed", [](int64_t start, int64_t end) {
+    double ms = 0;
+    TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");
+    check(tn_event_elapsed(reinterpret_cast<tn_event_t*>(start), reinterpret_cast<tn_event_t*>(end), &ms));
+    return ms;
+  });
   m.def("_memory_stats", &memory_stats);
   m.def("_kernel_stats", &kernel_stats);
   m.def("_memory_info", [](int device) {

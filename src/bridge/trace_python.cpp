@@ -1,6 +1,7 @@
 // Trace for Python: conversion of arguments, and the class itself.
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
+#include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Layout.h>
 #include <torch/csrc/MemoryFormat.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -52,7 +53,7 @@ TraceArg argument(py::handle object) {
     for (py::handle item : py::reinterpret_borrow<py::sequence>(object)) arg.items.push_back(argument(item));
   } else {
     throw py::type_error("trace: cannot record an argument of type " +
-                         object.get_type().attr("__name__").cast<std::string>());
+                         py::type::handle_of(object).attr("__name__").cast<std::string>());
   }
   return arg;
 }
@@ -80,7 +81,7 @@ std::vector<TraceItem> inputs_of(py::handle list) {
       inputs.emplace_back(object.cast<int64_t>());
     else
       throw py::type_error("trace: an input is a tensor or an int, got " +
-                           object.get_type().attr("__name__").cast<std::string>());
+                           py::type::handle_of(object).attr("__name__").cast<std::string>());
   }
   return inputs;
 }
@@ -165,6 +166,7 @@ void bind_trace(py::module_& m) {
            [](Trace& trace, py::handle inputs) {
              std::vector<TraceItem> items = inputs_of(inputs);
              std::vector<TraceItem> outputs;
+             torch::PyWarningHandler warnings;  // of operators that fall back
              {
                py::gil_scoped_release unlocked;
                outputs = trace.run(items);
