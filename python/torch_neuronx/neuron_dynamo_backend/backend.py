@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from . import decompositions, naming
 from .recorder import Recorder, UnsupportedGraph
@@ -68,7 +69,9 @@ def _compile_graph(graph_module: fx.GraphModule, kind: str, options: dict[str, A
     metrics.append({"graph_name": name, "graph_node_count": len(graph_module.graph.nodes),
                     "torch_neuronx_lower_us": (time.perf_counter_ns() - start) // 1000})
     torch._dynamo.utils.counters["neuron"]["compiled_graphs"] += 1
-    run_trace, constants = recorder.trace.run, [_on_device(constant) for constant in recorder.constants]
+    run_trace = recorder.trace.run
+    with unset_fake_temporarily():  # constants of the graph are real tensors
+        constants = [_on_device(constant) for constant in recorder.constants]
 
     def run(inputs: list[Any]) -> list[Any]:
         arguments = [_on_device(value) for value in inputs]

@@ -1,5 +1,6 @@
 """Which operators are taken apart before they reach the lowering table."""
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -37,6 +38,11 @@ def overload_name(op: Any) -> str:
 
 def table() -> dict[Any, Callable[..., Any]]:
     """Decompositions for AOTAutograd: the core set without what the lowering table has, then the registered ones."""
+    return {**_core_table(), **_registered}
+
+
+@functools.cache
+def _core_table() -> dict[Any, Callable[..., Any]]:
     from torch._decomp import core_aten_decompositions, get_decompositions
 
     aten = torch.ops.aten
@@ -61,5 +67,4 @@ def table() -> dict[Any, Callable[..., Any]]:
     for op in list(decompositions):
         if isinstance(op, torch._ops.OpOverload) and op.namespace == "aten" and _C.Trace.can_lower(overload_name(op)):
             del decompositions[op]
-    decompositions.update(_registered)
     return decompositions

@@ -101,7 +101,7 @@ class Recorder:
             value = getattr(value, part)
         if not isinstance(value, torch.Tensor):
             raise UnsupportedGraph(f"attribute {node.target} of type {type(value).__name__}{_where(node)}")
-        self.constants.append(value.detach())
+        self.constants.append(value)
         self._values[node] = self.trace.tensor_param()
 
     # ---- calls -----------------------------------------------------------------------------------------------
