@@ -460,8 +460,8 @@ static void reset(builder_t* b) {
 // True if |node| is a REDUCE, or reaches one that is not in memory through inlined nodes.
 static bool contains_reduce(const tn_kernel_request_t* request, const tn_node_t* node, int depth) {
   tn_plan_view_t view;
-  if (node->op == TN_OP_REDUCE) return true;
   if (depth > 12 || request->memory.find(request->memory.context, node, &view)) return false;
+  if (node->op == TN_OP_REDUCE) return true;
   const int fusion = tn_op_info(node->op)->fusion;
   if (fusion != TN_FUSION_ELEMENTWISE && fusion != TN_FUSION_BROADCAST && fusion != TN_FUSION_INJECTIVE) return false;
   for (int i = 0; i < node->operand_count; ++i)
@@ -585,6 +585,8 @@ static bool order_loops(builder_t* b, nest_t* nest) {
 static bool finish(builder_t* b, tn_kernel_step_t* step) {
   nest_t nest;
   if (!order_loops(b, &nest)) return false;
+  // A reduction that was expected but turned out to be in memory: one plain phase.
+  for (int k = 0; k < b->inst_count && !b->reduce; ++k) b->inst[k].phase = 0;
   tn_arena_t* arena = b->request->arena;
   memset(step, 0, sizeof(*step));
   tn_kernel_program_t* program = TN_ARENA_NEW(arena, tn_kernel_program_t);
