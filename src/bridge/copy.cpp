@@ -8,6 +8,7 @@
 
 #include "bridge.h"
 #include "fallback.h"
+#include "op.h"
 #include "tensors.h"
 
 namespace tn::bridge {
@@ -41,12 +42,18 @@ Tensor& copy_into(Tensor& self, const Tensor& src, bool) {
   check_device(src);
   for (const Tensor* tensor : {static_cast<const Tensor*>(&self), &src})
     if (is_neuron(*tensor)) check(tn_device_synchronize(tensor->device().index()));
-  count_executed(account_copy);
   if (is_plain(self, src)) {
+    count_executed(account_copy);
     const size_t size = self.nbytes();
     if (size) std::memmove(self.mutable_data_ptr(), src.const_data_ptr(), size);
     return self;
   }
+  if (!self.is_conj() && !self.is_neg() && !src.is_conj() && !src.is_neg() && self.layout() == at::kStrided) {
+    static auto* copy = new Operator("aten::copy_", "", "copy", OpKind::InPlace);
+    torch::jit::Stack stack = {self, src, false};
+    if (copy->run(&stack)) return self;
+  }
+  count_executed(account_copy);
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   Tensor to = is_neuron(self) ? cpu_alias(self) : self;
   to.copy_(is_neuron(src) ? cpu_alias_read(src) : src);

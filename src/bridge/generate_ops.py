@@ -59,20 +59,20 @@ def main() -> None:
     }
 
     def returns_tensors(function) -> bool:
-        for result in function.func.returns:
-            kind = result.type.elem if isinstance(result.type, ListType) else result.type
-            if kind != BaseType(BaseTy.Tensor):
-                return False
-        return True
+        """Tensors, or integers beside tensors (sizes that a lowering knows)."""
+        kinds = [r.type.elem if isinstance(r.type, ListType) else r.type for r in function.func.returns]
+        tensor, integers = BaseType(BaseTy.Tensor), (BaseType(BaseTy.int), BaseType(BaseTy.SymInt))
+        return all(kind == tensor or (kind in integers and tensor in kinds) for kind in kinds)
 
     def may_register(function) -> bool:
         name = str(function.func.name)
         if name in OWN or not returns_tensors(function) or function.manual_kernel_registration:
             return False
-        if function.is_view_op or "backward" in name and function.has_composite_implicit_autograd_kernel:
+        if function.is_view_op:
             return False
         if function.has_composite_implicit_autograd_kernel:
-            return name in COMPOSITES or (name in derivatives and f"{name}_backward" in lowered)
+            is_differentiable = f"{name}_backward" in lowered or "backward" in name
+            return name in COMPOSITES or (name in derivatives and is_differentiable)
         return True
 
     rows = []

@@ -45,7 +45,7 @@ std::optional<at::Generator> generator_argument(const OpInfo& info, const IValue
 }
 
 // Launches |plan|. |fresh| receives the allocated results in order.
-tn_status_t launch(const Plan& plan, const Call& call, c10::SmallVectorImpl<at::Tensor>& fresh) {
+tn_status_t launch(const Plan& plan, const Call& call, c10::SmallVectorImpl<IValue>& fresh) {
   const int64_t stream = thread_state().stream[plan.device];
   c10::SmallVector<void*, 16> params, results;
   c10::SmallVector<tn_scalar_t, 8> numbers(plan.params.size());
@@ -82,12 +82,15 @@ tn_status_t launch(const Plan& plan, const Call& call, c10::SmallVectorImpl<at::
   }
   for (const ResultPlan& result : plan.results) {
     if (result.kind == ResultPlan::Allocate) {
-      fresh.push_back(make_result(result, plan.device, stream));
-      results.push_back(const_cast<void*>(data_of(fresh.back(), false)));
+      at::Tensor tensor = make_result(result, plan.device, stream);
+      results.push_back(const_cast<void*>(data_of(tensor, false)));
+      fresh.emplace_back(std::move(tensor));
     } else if (result.kind == ResultPlan::Write) {
       results.push_back(const_cast<void*>(data_of(*call.tensors[result.flat].tensor, true)));
+    } else if (result.kind == ResultPlan::Number) {
+      fresh.emplace_back(result.bytes);
     } else {
-      fresh.emplace_back();
+      fresh.emplace_back(at::Tensor());
     }
   }
   if (!plan.program) return TN_OK;
@@ -96,12 +99,11 @@ tn_status_t launch(const Plan& plan, const Call& call, c10::SmallVectorImpl<at::
 }
 
 // Replaces the arguments on |stack| by the results.
-void put_results(const OpInfo& info, Stack* stack, c10::SmallVectorImpl<at::Tensor>& fresh) {
+void put_results(const OpInfo& info, Stack* stack, c10::SmallVectorImpl<IValue>& fresh) {
   const size_t arg_count = info.args.size(), return_count = info.return_of.size();
   IValue* args = stack->data() + (stack->size() - arg_count);
   if (return_count == 1 && !info.returns_list[0]) {
-    IValue result = info.return_of[0] >= 0 ? std::move(args[info.written[info.return_of[0]]])
-                                           : IValue(std::move(fresh[0]));
+    IValue result = std::move(info.return_of[0] >= 0 ? args[info.written[info.return_of[0]]] : fresh[0]);
     stack->erase(stack->end() - arg_count, stack->end());
     stack->push_back(std::move(result));
     return;
@@ -116,7 +118,7 @@ void put_results(const OpInfo& info, Stack* stack, c10::SmallVectorImpl<at::Tens
     } else if (info.returns_list[i]) {  // at most one list is new
       c10::List<at::Tensor> list;
       list.reserve(list_size);
-      for (size_t j = 0; j < list_size; ++j) list.push_back(std::move(fresh[next++]));
+      for (size_t j = 0; j < list_size; ++j) list.push_back(std::move(fresh[next++]).toTensor());
       results.push_back(std::move(list));
     } else {
       results.push_back(std::move(fresh[next++]));
@@ -186,7 +188,7 @@ void run_operator(const c10::OperatorHandle& op, OpInfo& info, PlanCache& cache,
     ~Release() { plan_release(plan); }
   } release{plan};
   if (__builtin_expect(!plan->reason.empty(), 0)) return fall_back(op, info, stack, plan->reason);
-  c10::SmallVector<at::Tensor, 4> fresh;
+  c10::SmallVector<IValue, 4> fresh;
   tn_status_t status = launch(*plan, call, fresh);
   if (__builtin_expect(status != TN_OK, 0)) {
     const tn_code_t code = tn_status_code(status);

@@ -45,12 +45,12 @@ struct FlatTensor {
 };
 
 struct ResultPlan {
-  enum Kind : uint8_t { Allocate, Write, Undefined } kind;
+  enum Kind : uint8_t { Allocate, Write, Undefined, Number } kind;
   uint8_t dtype;
   int16_t rank;
   int32_t flat;  // Write: which tensor of the call
   bool is_contiguous;
-  int64_t bytes;
+  int64_t bytes;  // Number: the value
   std::vector<int64_t> sizes, strides;
 };
 
@@ -154,6 +154,23 @@ void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& ope
 
 // A fresh device tensor.
 at::Tensor make_result(const ResultPlan& result, int device, int64_t stream);
+
+// An overload with its facts and cache, for callers outside the dispatcher's table.
+class Operator {
+ public:
+  Operator(const char* name, const char* overload, const char* row, OpKind kind)
+      : name_(name), overload_(overload), row_(row), kind_(kind) {}
+  // False, with the stack untouched, if the core has no such row.
+  bool run(torch::jit::Stack* stack);
+
+ private:
+  const char *name_, *overload_, *row_;
+  OpKind kind_;
+  std::once_flag once_;
+  std::optional<c10::OperatorHandle> op_;
+  OpInfo info_;
+  PlanCache cache_;
+};
 
 void run_operator(const c10::OperatorHandle& op, OpInfo& info, PlanCache& cache, torch::jit::Stack* stack);
 void op_info_init(OpInfo& info, const c10::OperatorHandle& op);

@@ -1,6 +1,7 @@
 // Facts of an overload from its schema and its functional form's; registration of all overloads.
 #include <torch/library.h>
 
+#include "composites.h"
 #include "fallback.h"
 #include "op.h"
 
@@ -51,7 +52,11 @@ void split_name(const char* full, std::string& name, std::string& overload) {
 
 class OpFunctor final : public c10::OperatorKernel {
  public:
-  explicit OpFunctor(const OpRow& row) : row_(row) {}
+  explicit OpFunctor(const OpRow& row) : row_(row) {
+    const std::string_view name(row.name);
+    expands_masks_ = name.starts_with("index.Tensor") || name.starts_with("index_put") ||
+                     name.starts_with("_index_put_impl_") || name.starts_with("_unsafe_index");
+  }
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
     std::call_once(once_, [&] {
@@ -59,6 +64,8 @@ class OpFunctor final : public c10::OperatorKernel {
       info_.row = row_.row ? tn_aten_op_find(row_.row) : nullptr;
       op_info_init(info_, op);
     });
+    if (expands_masks_ && expand_masks(op, op.schema().arguments().size(), stack))
+      return op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), stack);
     if (!info_.row) {
       static const std::string reason = "no neuron kernel";
       return run_on_cpu(op, stack, info_.account, reason, false);
@@ -68,6 +75,7 @@ class OpFunctor final : public c10::OperatorKernel {
 
  private:
   const OpRow& row_;
+  bool expands_masks_;
   std::once_flag once_;
   OpInfo info_;
   PlanCache cache_;
@@ -79,6 +87,18 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 }  // namespace
+
+bool Operator::run(torch::jit::Stack* stack) {
+  std::call_once(once_, [&] {
+    op_ = c10::Dispatcher::singleton().findSchema({name_, overload_});
+    info_.kind = kind_;
+    info_.row = tn_aten_op_find(row_);
+    if (op_ && info_.row) op_info_init(info_, *op_);
+  });
+  if (!op_ || !info_.row) return false;
+  run_operator(*op_, info_, cache_, stack);
+  return true;
+}
 
 ArgKind arg_kind(const c10::Argument& argument) {
   const c10::Type& type = without_optional(*argument.real_type());

@@ -59,7 +59,7 @@ class Builder {
     plan->params = std::move(params_);
     check(tn_driver_find(nullptr, &plan->driver));
     bool is_empty = true;
-    for (const ResultPlan& result : plan->results) is_empty = is_empty && (result.kind == ResultPlan::Undefined ||
+    for (const ResultPlan& result : plan->results) is_empty = is_empty && (result.kind >= ResultPlan::Undefined ||
                                                                            result.bytes == 0);
     if (!is_empty) {
       status = tn_graph_status(graph_);
@@ -387,9 +387,10 @@ class Builder {
       if (results[i].kind == TN_VALUE_TENSOR && results[i].node) {
         fresh_result(plan, results[i].node);
       } else {
-        ResultPlan undefined = {};
-        undefined.kind = ResultPlan::Undefined;
-        plan.results.push_back(undefined);
+        ResultPlan plain = {};
+        plain.kind = results[i].kind == TN_VALUE_SCALAR ? ResultPlan::Number : ResultPlan::Undefined;
+        plain.bytes = results[i].scalar.i64;
+        plan.results.push_back(plain);
       }
     }
     for (size_t i = 0; i < written.size(); ++i) {

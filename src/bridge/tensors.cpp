@@ -72,6 +72,19 @@ Tensor& set_empty(Tensor& self) {
 at::Scalar local_scalar_dense(const Tensor& self) {
   check(tn_device_synchronize(self.device().index()));
   count_executed(account_item);
+  if (!self.is_conj() && !self.is_neg() && self.numel() == 1) {
+    const void* data = self.const_data_ptr();
+    switch (self.scalar_type()) {
+      case at::kFloat: return *static_cast<const float*>(data);
+      case at::kDouble: return *static_cast<const double*>(data);
+      case at::kLong: return *static_cast<const int64_t*>(data);
+      case at::kInt: return *static_cast<const int32_t*>(data);
+      case at::kBool: return *static_cast<const uint8_t*>(data) != 0;
+      case at::kHalf: return *static_cast<const at::Half*>(data);
+      case at::kBFloat16: return *static_cast<const at::BFloat16*>(data);
+      default: break;
+    }
+  }
   return at::native::_local_scalar_dense_cpu(cpu_alias_read(self));
 }
 
