@@ -542,7 +542,12 @@ static void scan(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
   const tn_dtype_t dtype = c->x->dtype, wide = wide_type(dtype);
   const int64_t wide_size = (int64_t)tn_dtype_size(wide);
   const tn_combine_fn_t combine = TN_ISA_NAME(tn_index_table).combine[c->kind][wide];
-  const tn_scalar_t start = identity(c->kind, wide);
+  tn_scalar_t start = identity(c->kind, wide);
+  if (tn_dtype_class(dtype) == TN_CLASS_SIGNED && (c->kind == TN_REDUCE_MAX || c->kind == TN_REDUCE_MIN)) {
+    // The extreme of the narrow type, not of the one it is computed in.
+    const int unused = 64 - 8 * (int)tn_dtype_size(dtype);
+    start = tn_scalar_from_int(wide, (c->kind == TN_REDUCE_MAX ? INT64_MIN : INT64_MAX) >> unused);
+  }
   for (int64_t task = begin; task < end; ++task) {
     char *at[3], stage[CHUNK * 16], run[CHUNK * 16];
     const int64_t lines = locate(c, task, at);
