@@ -51,6 +51,16 @@ tn_llvm_query(tn_llvm_includes --includedir)
 file(GLOB codegen_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/llvm/*.c)
 # The recipes are data for the emitter, so the plugin has its own copy and needs nothing of libtn.
 add_library(tn_codegen MODULE ${codegen_sources} ${CMAKE_CURRENT_LIST_DIR}/../base/math_recipes.c)
+set(tn_emit_base ${CMAKE_CURRENT_LIST_DIR}/../base)
+set(tn_emit_inputs ${codegen_sources} ${CMAKE_CURRENT_LIST_DIR}/llvm/emit.h ${CMAKE_CURRENT_LIST_DIR}/codegen_api.h
+                   ${CMAKE_CURRENT_LIST_DIR}/math_calls.h ${CMAKE_SOURCE_DIR}/include/tn/kernel_program.h
+                   ${CMAKE_SOURCE_DIR}/include/tn/ops.inc ${tn_emit_base}/math_recipes.c ${tn_emit_base}/math_recipes.h
+                   ${tn_emit_base}/math_recipes.inc ${tn_emit_base}/math_coefficients.inc)
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/generated/tn_emit_sources.h
+                   COMMAND ${CMAKE_COMMAND} -DOUT=${CMAKE_BINARY_DIR}/generated/tn_emit_sources.h
+                           -P ${CMAKE_CURRENT_LIST_DIR}/source_hash.cmake ${tn_emit_inputs}
+                   DEPENDS ${tn_emit_inputs} ${CMAKE_CURRENT_LIST_DIR}/source_hash.cmake VERBATIM)
+target_sources(tn_codegen PRIVATE ${CMAKE_BINARY_DIR}/generated/tn_emit_sources.h)
 target_link_libraries(tn_codegen PRIVATE tn_flags)
 target_include_directories(tn_codegen SYSTEM PRIVATE ${tn_llvm_includes})
 target_compile_options(tn_codegen PRIVATE -fvisibility=hidden -ffunction-sections -fdata-sections)

@@ -114,7 +114,7 @@ LLVMValueRef tn_emit_math(tn_emit_t* e, int op, int dtype, LLVMValueRef a, LLVMV
 // combine(a, b) of a reduction, a the earlier; |dtype| as accumulated.
 LLVMValueRef tn_emit_combine(tn_emit_t* e, int kind, int dtype, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef tn_emit_identity(tn_emit_t* e, int kind, int dtype);
-// Vector instructions of one instruction, roughly; 0 for loads, stores and accumulators.
+// Vector instructions of one instruction, roughly; 0 for contiguous loads and stores and for accumulators.
 int tn_emit_inst_cost(const tn_kernel_program_t* program, int inst);
 
 // ---- emit_nest.c -------------------------------------------------------------------------------------------

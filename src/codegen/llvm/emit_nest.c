@@ -270,6 +270,7 @@ typedef struct tn_span {
   const tn_accs_t* list;   // accumulators in memory of a reduced row
   uint32_t loads, stores;  // operands with a place per lane
   bool is_single;          // one body for whole vectors and the tail
+  int unroll;              // vectors a turn of the first loop
 } tn_span_t;
 
 // One vector of a reduced row; its accumulators are in memory at lane |lane| mod 64.
@@ -292,6 +293,7 @@ static void emit_turn(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef lane)
 
 static tn_span_t make_span(tn_nest_t* nest, int phase, const tn_accs_t* list) {
   enum { TWO_COPIES_COST = 6 };  // shorter bodies are cheaper to write twice than to stage
+  enum { UNROLL_COST = 4, UNROLL = 4 };  // the shortest are bound by the instructions of the loop itself
   const tn_kernel_program_t* p = nest->e->program;
   tn_span_t span = {.phase = phase, .list = list};
   int cost = 0;
@@ -306,6 +308,7 @@ static tn_span_t make_span(tn_nest_t* nest, int phase, const tn_accs_t* list) {
     if (is_scalar) continue;
     *(inst->op == TN_KOP_LOAD ? &span.loads : &span.stores) |= 1u << inst->index;
   }
+  span.unroll = phase < 0 && nest->reduced_count == 0 && cost <= UNROLL_COST ? UNROLL : 1;
   span.is_single = cost > TWO_COPIES_COST && !has_scalar_store && (phase >= 0 || nest->reduced_count == 0);
   return span;
 }
@@ -316,10 +319,18 @@ static void emit_two_copies(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef
   LLVMValueRef whole = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -(int64_t)e->lanes), "");
   tn_emit_loop_t loop;
   loop.carried_count = 0;
-  tn_emit_loop_begin(e, &loop, start, whole, e->lanes);
-  e->index = loop.index;
-  emit_turn(nest, span, loop.index);
-  tn_emit_loop_end(e, &loop, NULL);
+  for (int unroll = span->unroll; unroll >= 1; unroll = unroll > 1 ? 1 : 0) {
+    const int64_t step = (int64_t)unroll * e->lanes;
+    LLVMValueRef limit = unroll > 1 ? LLVMBuildAnd(e->b, count, tn_emit_i64(e, -step), "") : whole;
+    tn_emit_loop_begin(e, &loop, start, limit, step);
+    for (int j = 0; j < unroll; ++j) {
+      e->index = j == 0 ? loop.index
+                        : LLVMBuildNSWAdd(e->b, loop.index, tn_emit_i64(e, (int64_t)j * e->lanes), "");
+      emit_turn(nest, span, e->index);
+    }
+    tn_emit_loop_end(e, &loop, NULL);
+    start = limit;
+  }
 
   LLVMBasicBlockRef tail = tn_emit_block(e), done = tn_emit_block(e);
   LLVMValueRef remaining = LLVMBuildNSWSub(e->b, count, whole, "");

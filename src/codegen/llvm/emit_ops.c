@@ -286,6 +286,8 @@ LLVMValueRef tn_emit_identity(tn_emit_t* e, int kind, int dtype) {
 int tn_emit_inst_cost(const tn_kernel_program_t* program, int i) {
   const tn_kernel_inst_t* inst = &program->inst[i];
   const bool is_float = tn_emit_is_float(inst->dtype);
+  if (inst->op == TN_KOP_LOAD || inst->op == TN_KOP_STORE)
+    return program->operand[inst->index].vector == TN_OPERAND_STRIDED ? 8 : 0;  // lane by lane
   if (inst->op >= TN_KOP_LOAD) return 0;
   int cost = tn_emit_is_small_float(inst->dtype) ? 6 : 1;
   if ((inst->op >= TN_OP_RSQRT && inst->op <= TN_OP_DIGAMMA) || inst->op == TN_OP_ATAN2) cost += 20;

@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "codegen/llvm/emit.h"
-
-// Raise when the emitted code of any program changes: cached objects of older revisions become invisible.
-#define TN_EMIT_REVISION "4"
+#include "tn_emit_sources.h"  // hash of everything that decides about the emitted code
 
 enum { CONTEXT_PROGRAMS = 64 };  // constants stay in a context until it dies, so it is renewed
 
@@ -48,7 +46,7 @@ static char emitter_text[64];  // written once
 static void write_emitter_text(void) {
   unsigned major, minor, patch;
   LLVMGetVersion(&major, &minor, &patch);
-  snprintf(emitter_text, sizeof emitter_text, "llvm-%u.%u.%u emitter-" TN_EMIT_REVISION, major, minor, patch);
+  snprintf(emitter_text, sizeof emitter_text, "llvm-%u.%u.%u emitter-" TN_EMIT_SOURCES, major, minor, patch);
 }
 static const char* emitter(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
