@@ -18,7 +18,11 @@ TN_TEST(add_of_f32_runs_for_all_sizes_with_one_kernel) {
                                        &program));
   TN_EXPECT_OK(tn_kernel_program_verify(&program));
   tn_kernel_fn_t kernel;
-  TN_EXPECT_OK(tn_kernel_lookup(&program, &kernel));
+  tn_status_t status = tn_kernel_lookup(&program, &kernel);
+  const bool is_missing = tn_status_code(status) == TN_UNAVAILABLE;  // a build without LLVM
+  if (is_missing) fprintf(stderr, "skipped: %s\n", tn_status_message(status));
+  TN_EXPECT(!status || is_missing);
+  tn_status_free(status);
   if (!kernel) return;
   for (int64_t n = 0; n < 100; ++n) {
     float x[128], y[128], z[128];
@@ -33,8 +37,4 @@ TN_TEST(add_of_f32_runs_for_all_sizes_with_one_kernel) {
     kernel(&args, 0, 1, 0, n);
     for (int i = 0; i < 128; ++i) TN_EXPECT(z[i] == (i < n ? (float)(3 * i) : -1.0f));
   }
-  tn_kernel_cache_stats_t stats;
-  tn_kernel_cache_stats(&stats);
-  printf("generate %lld us, load %lld us, %lld bytes\n", (long long)stats.generate_ns / 1000,
-         (long long)stats.load_ns / 1000, (long long)stats.code_bytes);
 }
