@@ -121,8 +121,8 @@ def orders(k: Rows) -> Iterator[Case]:
         x = torch.randn(*shape) if dtype == F32 else torch.randint(1 << 40, shape)
         values, positions = torch.empty_like(x), torch.empty(shape, dtype=torch.int64)
         ours = k.sort(x, values, positions)
-        compare("sort", ours, (values, positions), x.sort(-1, stable=True))
-        yield f"sort {shape} {dtype}".replace("torch.", ""), ours, lambda x=x: x.sort(-1, stable=True)
+        compare("sort", ours, (values, positions), x.sort(dim=-1, stable=True))
+        yield f"sort {shape} {dtype}".replace("torch.", ""), ours, lambda x=x: x.sort(dim=-1, stable=True)
     for shape, count in (((64, 50257), 50), ((1000, 1000), 5), ((1000, 1000), 500)):
         x = torch.randn(*shape)
         values, positions = torch.empty(shape[0], count), torch.empty(shape[0], count, dtype=torch.int64)

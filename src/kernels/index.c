@@ -5,6 +5,7 @@
 #include "src/kernels/index.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "src/kernels/isa.h"
@@ -41,6 +42,10 @@ typedef struct plan {
   component_t component[TN_MAX_RANK];
   dim_t point[2 * TN_MAX_RANK], block[TN_MAX_RANK];
   int64_t run;  // bytes of the block's last dimension if it is dense on both sides, else 0
+  void (*fast)(const struct dim* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low, int64_t high,
+               char* operand, char* other, const char* index);  // fast_fn_t, or NULL
+  bool checks_late;      // a gather that checks as it goes
+  atomic_bool has_bad;   // it met a bad index
   // Splitting: a dimension (points first, then blocks), or destinations by the first component (split = -1).
   int split;
   int64_t piece, pieces;
@@ -75,9 +80,8 @@ static tn_status_t check_indices(const plan_t* p, const tn_view_t* indices, int 
     const component_t c = p->component[0];
     int64_t bad = 0;
     if (indices->dtype == TN_I64 && c.limit == c.size - 1) {  // one comparison each
-      const uint64_t bias = p->bounds == TN_BOUNDS_WRAP ? (uint64_t)c.size : 0, span = bias + (uint64_t)c.size;
-      const int64_t* values = indices->data;
-      for (int64_t i = 0; i < count; ++i) bad |= (uint64_t)values[i] + bias >= span;
+      const uint64_t bias = p->bounds == TN_BOUNDS_WRAP ? (uint64_t)c.size : 0;
+      bad = !TN_ISA_PICK(tn_index_table)->are_inside(indices->data, count, bias, bias + (uint64_t)c.size);
     } else {
       for (int64_t i = 0; i < count; ++i)
         bad |= is_bad(load_index((const char*)indices->data + i * size, indices->dtype), &c, p->bounds);
@@ -172,24 +176,109 @@ static inline int64_t vector_offset(const plan_t* p, const char* index, int64_t 
   return offset;
 }
 
-// Gathers of single short runs along the last point dimension: the loop of x[idx] and torch.gather.
-#define GATHER_RUNS(T)                                                                                         \
-  for (int64_t j = 0; j < n; ++j, operand += d->operand, other += d->other, index += d->index)                 \
-    *(T*)(void*)other = *(const T*)(const void*)(operand + vector_offset(p, index, 0, INT64_MAX));             \
-  return
-static void point_row(const plan_t* p, const dim_t* d, int64_t n, const dim_t* block, int64_t low, int64_t high,
-                      char* operand, char* other, const char* index) {
-  typedef struct { uint64_t part[2]; } u128_t;
-  const int64_t run = p->block_rank == 1 && p->run ? block[0].extent * p->size : 0;
+// The loops of x[index], torch.gather and their sums: one index of I64 or I32 and a short run, checked before.
+// A negative index counts from the end (WRAP) or does not occur.
+#define EACH_INDEX(I, ...)                                                                       \
+  for (int64_t j = 0; j < n; ++j, operand += next_operand, other += next_other, index += next) { \
+    int64_t i = *(const I*)(const void*)index;                                                   \
+    i += (i >> 63) & size;                                                                       \
+    __VA_ARGS__                                                                                  \
+  }
+#define FAST_LOOP(name, ...)                                                                                       \
+  static void name(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low, int64_t high,  \
+                   char* operand, char* other, const char* index) {                                                \
+    const int64_t next_operand = d->operand, next_other = d->other, next = d->index; /* stores may alias *d */      \
+    (void)low, (void)high;                                                                                         \
+    if (is_i64) {                                                                                                  \
+      EACH_INDEX(int64_t, __VA_ARGS__)                                                                             \
+    } else {                                                                                                       \
+      EACH_INDEX(int32_t, __VA_ARGS__)                                                                             \
+    }                                                                                                              \
+  }
+typedef void (*fast_fn_t)(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low, int64_t high,
+                          char* operand, char* other, const char* index);
+#define FAST_GATHER(bytes) FAST_LOOP(gather_##bytes, memcpy(other, operand + i * step, bytes);)
+#define FAST_ASSIGN(bytes) \
+  FAST_LOOP(assign_##bytes, if (i >= low && i < high) memcpy(operand + i * step, other, bytes);)
+#define FAST_SUM(name, T) \
+  FAST_LOOP(name, if (i >= low && i < high) *(T*)(void*)(operand + i * step) += *(const T*)(const void*)other;)
+FAST_GATHER(1) FAST_GATHER(2) FAST_GATHER(4) FAST_GATHER(8) FAST_GATHER(16) FAST_GATHER(32) FAST_GATHER(64)
+FAST_ASSIGN(1) FAST_ASSIGN(2) FAST_ASSIGN(4) FAST_ASSIGN(8) FAST_ASSIGN(16)
+FAST_SUM(sum_f32, float)
+FAST_SUM(sum_f64, double)
+FAST_SUM(sum_i32, uint32_t)
+FAST_SUM(sum_i64, uint64_t)
+
+static fast_fn_t fast_loop(const plan_t* p, int64_t run, tn_reduce_kind_t kind, tn_dtype_t dtype) {
+  if (p->component_count != 1 || p->bounds == TN_BOUNDS_CLAMP || p->block_rank != 1) return NULL;
+  if (p->index_dtype != TN_I64 && p->index_dtype != TN_I32) return NULL;
   if (!p->is_scatter) {
     switch (run) {
-      case 1: GATHER_RUNS(uint8_t);
-      case 2: GATHER_RUNS(uint16_t);
-      case 4: GATHER_RUNS(uint32_t);
-      case 8: GATHER_RUNS(uint64_t);
-      case 16: GATHER_RUNS(u128_t);
-      default: break;
+      case 1: return gather_1;
+      case 2: return gather_2;
+      case 4: return gather_4;
+      case 8: return gather_8;
+      case 16: return gather_16;
+      case 32: return gather_32;
+      case 64: return gather_64;
+      default: return NULL;
     }
+  }
+  if (run != p->size) return NULL;
+  if (kind == TN_REDUCE_ASSIGN) {
+    switch (run) {
+      case 1: return assign_1;
+      case 2: return assign_2;
+      case 4: return assign_4;
+      case 8: return assign_8;
+      default: return assign_16;
+    }
+  }
+  if (kind != TN_REDUCE_SUM) return NULL;
+  switch (dtype) {
+    case TN_F32: return sum_f32;
+    case TN_F64: return sum_f64;
+    case TN_I32:
+    case TN_U32: return sum_i32;
+    case TN_I64:
+    case TN_U64: return sum_i64;
+    default: return NULL;
+  }
+}
+
+static void point_row(plan_t* p, const dim_t* d, int64_t n, const dim_t* block, int64_t low, int64_t high,
+                      char* operand, char* other, const char* index) {
+  if (p->fast && block[0].extent * p->size == p->run) {
+    const component_t* c = &p->component[0];
+    const bool is_i64 = p->index_dtype == TN_I64;
+    if (!p->checks_late) {
+      p->fast(d, is_i64, n, c->size, c->step, low, high, operand, other, index);
+      return;
+    }
+    enum { CHUNK = 512 };
+    const tn_index_table_t* table = TN_ISA_PICK(tn_index_table);
+    const uint64_t bias = p->bounds == TN_BOUNDS_WRAP ? (uint64_t)c->size : 0, span = bias + (uint64_t)c->size;
+    for (int64_t start = 0; start < n; start += CHUNK) {
+      const int64_t m = n - start < CHUNK ? n - start : CHUNK;
+      const char* at = index + start * d->index;
+      bool bad = false;
+      if (d->index == 8) {
+        bad = !table->are_inside((const int64_t*)(const void*)at, m, bias, span);
+      } else {
+        for (int64_t j = 0; j < m; ++j) bad |= *(const uint64_t*)(const void*)(at + j * d->index) + bias >= span;
+      }
+      if (bad) {
+        atomic_store_explicit(&p->has_bad, true, memory_order_relaxed);
+        return;
+      }
+      if (d->index == 8 && d->operand == 0 && c->step == p->run && d->other == p->run && (p->run == 4 || p->run == 8)) {
+        (p->run == 4 ? table->gather_4 : table->gather_8)(operand, (const int64_t*)(const void*)at, m, c->size,
+                                                          other + start * d->other);
+        continue;
+      }
+      p->fast(d, is_i64, m, c->size, c->step, low, high, operand + start * d->operand, other + start * d->other, at);
+    }
+    return;
   }
   for (int64_t j = 0; j < n; ++j, operand += d->operand, other += d->other, index += d->index) {
     const int64_t offset = vector_offset(p, index, low, high);
@@ -202,7 +291,7 @@ static void point_row(const plan_t* p, const dim_t* d, int64_t n, const dim_t* b
   }
 }
 
-static void run_piece(const plan_t* p, int64_t piece) {
+static void run_piece(plan_t* p, int64_t piece) {
   dim_t point[2 * TN_MAX_RANK], block[TN_MAX_RANK];
   memcpy(point, p->point, sizeof(dim_t) * (size_t)p->point_rank);
   memcpy(block, p->block, sizeof(dim_t) * (size_t)p->block_rank);
@@ -267,10 +356,13 @@ static tn_status_t run_plan(tn_pool_t* pool, plan_t* p, const tn_view_t* indices
   int64_t elements = 1, points = 1;
   for (int i = 0; i < p->point_rank; ++i) points *= p->point[i].extent;
   for (int i = 0; i < p->block_rank; ++i) elements *= p->block[i].extent;
-  TN_TRY(check_indices(p, indices, vector_dim));
+  // Short gathers check on their way: the indices are then read once. Nothing else may be written before the check.
+  const int64_t run = elements * p->size;
+  const bool checks_late = !p->is_scatter && run <= 64 && p->component_count == 1 && p->index_dtype == TN_I64;
+  if (!checks_late) TN_TRY(check_indices(p, indices, vector_dim));
   if (points * elements == 0) return TN_OK;
   for (int k = 0; k < p->component_count; ++k)
-    if (p->component[k].size == 0) return TN_OK;  // nothing to read; scatter drops all
+    if (p->component[k].size == 0) return check_indices(p, indices, vector_dim);  // nothing to read; scatter drops all
   if (p->is_scatter && kind != TN_REDUCE_ASSIGN) {
     p->combine = TN_ISA_PICK(tn_index_table)->combine[kind][dtype];
     if (!p->combine)
@@ -280,6 +372,9 @@ static tn_status_t run_plan(tn_pool_t* pool, plan_t* p, const tn_view_t* indices
   p->block_rank = merge_dims(p->block, p->block_rank, p->size);
   const dim_t* inner = &p->block[p->block_rank - 1];
   if (inner->operand == p->size && inner->other == p->size) p->run = inner->extent * p->size;
+  if (p->run) p->fast = fast_loop(p, p->run, p->is_scatter ? kind : TN_REDUCE_ASSIGN, dtype);
+  p->checks_late = checks_late && p->fast;
+  if (checks_late && !p->fast) TN_TRY(check_indices(p, indices, vector_dim));
   const int64_t bytes = points * elements * p->size * 2;
   const int threads = pool ? tn_pool_thread_count(pool) : 1;
   p->split = -1;
@@ -317,7 +412,7 @@ static tn_status_t run_plan(tn_pool_t* pool, plan_t* p, const tn_view_t* indices
     p->split = -1;
     run_piece(p, 0);
   }
-  return TN_OK;
+  return atomic_load_explicit(&p->has_bad, memory_order_relaxed) ? check_indices(p, indices, vector_dim) : TN_OK;
 }
 
 // ---- the shapes ----------------------------------------------------------------------------------------------

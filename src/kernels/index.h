@@ -1,11 +1,12 @@
 // Gather and scatter: reads and writes at positions given by index arrays.
 //
 // Indices are I32 or I64 (also I8..U32; U64 is read as I64). |pool| may be NULL; nothing allocates. Dtypes of x,
-// updates and out are equal. With TN_BOUNDS_ERROR and TN_BOUNDS_WRAP every index is checked before anything is
-// written; the first bad one (in row-major order) gives OUT_OF_RANGE
+// updates and out are equal. With TN_BOUNDS_ERROR and TN_BOUNDS_WRAP every index is checked; the first bad one (in
+// row-major order) gives OUT_OF_RANGE
 //   "index 7 is out of bounds for dimension 0 with size 5"
-// and |out| is unchanged. Results do not depend on the thread count: updates of one element are applied in row-major
-// order of the indices. Sums and products of f16 and bf16 round after every update, as the interpreter does.
+// A scatter has then written nothing; a gather may have written part of |out|. Results do not depend on the thread
+// count: updates of one element are applied in row-major order of the indices. Sums and products of f16 and bf16 round
+// after every update, as the interpreter does.
 #ifndef TN_KERNELS_INDEX_H_
 #define TN_KERNELS_INDEX_H_
 

@@ -170,12 +170,17 @@ TN_TEST(scans) {
     bool good = true;
     do {
       if (at[d]) continue;
+      // The identity is that of the dtype itself.
+      const int bits = 8 * (int)tn_dtype_size(dtype);
+      const bool is_signed = tn_dtype_class(dtype) == TN_CLASS_SIGNED;
       tn_scalar_t sum = {0};
       if (kind == TN_REDUCE_PROD) sum = tn_scalar_from_double(wide, 1);
       if (kind == TN_REDUCE_MAX)
-        sum = tn_dtype_is_float(wide) ? tn_scalar_from_double(wide, -INFINITY) : (tn_scalar_t){.i64 = wide == TN_I64 ? INT64_MIN : 0};
+        sum = tn_dtype_is_float(wide) ? tn_scalar_from_double(wide, -INFINITY)
+                                      : (tn_scalar_t){.u64 = is_signed ? ~0ull << (bits - 1) : 0};
       if (kind == TN_REDUCE_MIN)
-        sum = tn_dtype_is_float(wide) ? tn_scalar_from_double(wide, INFINITY) : (tn_scalar_t){.i64 = wide == TN_I64 ? INT64_MAX : -1};
+        sum = tn_dtype_is_float(wide) ? tn_scalar_from_double(wide, INFINITY)
+                                      : (tn_scalar_t){.u64 = ~0ull >> (64 - bits + is_signed)};
       int64_t from[TN_MAX_RANK];
       memcpy(from, at, sizeof from);
       for (int64_t i = 0; i < dims[d]; ++i) {

@@ -117,7 +117,27 @@ COMPLEX(c128, double)
   [TN_F8E4M3FN] = e4m3_##kind, [TN_F8E5M2] = e5m2_##kind
 #define COMPLEXES(kind) [TN_C64] = c64_##kind, [TN_C128] = c128_##kind
 
+// ---- dense runs of indices -----------------------------------------------------------------------------------------
+static bool are_inside(const int64_t* index, int64_t count, uint64_t bias, uint64_t span) {
+  // Shifted so that signed comparison, which vectors have, does it.
+  const int64_t limit = (int64_t)(span ^ 1ull << 63);
+  int64_t bad = 0;
+  for (int64_t i = 0; i < count; ++i) bad |= -(int64_t)((int64_t)(((uint64_t)index[i] + bias) ^ 1ull << 63) >= limit);
+  return bad == 0;
+}
+#define GATHER(name, T)                                                                                    \
+  static void name(const void* x, const int64_t* index, int64_t count, int64_t size, void* out) {          \
+    const T* from = x;                                                                                     \
+    T* restrict to = out;                                                                                  \
+    for (int64_t i = 0; i < count; ++i) to[i] = from[index[i] + ((index[i] >> 63) & size)];                \
+  }
+GATHER(gather_4, uint32_t)
+GATHER(gather_8, uint64_t)
+
 const tn_index_table_t TN_ISA_NAME(tn_index_table) = {
+    .are_inside = are_inside,
+    .gather_4 = gather_4,
+    .gather_8 = gather_8,
     .combine = {
         [TN_REDUCE_SUM] = {[TN_BOOL] = u8_or, BITS(sum), FLOATS(sum), COMPLEXES(sum)},
         [TN_REDUCE_PROD] = {[TN_BOOL] = u8_and, BITS(prod), FLOATS(prod), COMPLEXES(prod)},

@@ -85,10 +85,12 @@ typedef struct { vd v[GROUPS_D]; } lanes_f64;
 typedef lanes_f32 lanes_bf16, lanes_f16;
 
 TN_INLINE float sum_f32(lanes_f32 x) {
-  for (int half = GROUPS_F / 2; half > 0; half /= 2) {
-    for (int k = 0; k < half; ++k) x.v[k] += x.v[k + half];
+  vf v[GROUPS_F];
+  _Pragma("GCC unroll 16") for (int k = 0; k < GROUPS_F; ++k) v[k] = x.v[k];
+  _Pragma("GCC unroll 16") for (int half = GROUPS_F / 2; half > 0; half /= 2) {
+    _Pragma("GCC unroll 16") for (int k = 0; k < half; ++k) v[k] += v[k + half];
   }
-  return vf_sum_lanes(x.v[0]);
+  return vf_sum_lanes(v[0]);
 }
 TN_INLINE float max_f32(vf x) { return vf_max_lanes(x); }
 
@@ -155,6 +157,38 @@ TN_INLINE void put_f64(double* p, double x) { *p = x; }
       const int k = (int)(row_i / width % lane_groups), count = (int)(row_n - row_i);                   \
       __VA_ARGS__                                                                                  \
     }                                                                                              \
+  } while (0)
+// Light bodies: |result| = sum of |body| over 0..n-1, whole blocks of 64 with the lanes in registers (|k| is constant
+// there after unrolling), the rest in memory.
+#define TN_ROW_SUM(result, n, body)                                                                \
+  do {                                                                                             \
+    int64_t row_i = 0;                                                                             \
+    const int64_t row_n = (n);                                                                     \
+    lanes whole = {0};                                                                             \
+    for (; row_i + TN_REDUCE_LANES <= row_n; row_i += TN_REDUCE_LANES) {                           \
+      _Pragma("GCC unroll 16") for (int k = 0; k < lane_groups; ++k) {                             \
+        const int64_t i = row_i + k * width;                                                       \
+        const int count = width;                                                                   \
+        whole.v[k] += body;                                                                        \
+      }                                                                                            \
+    }                                                                                              \
+    if (row_i == row_n) {                                                                          \
+      result = sum_lanes(whole);                                                                   \
+      break;                                                                                       \
+    }                                                                                              \
+    lanes spilled = whole;                                                                         \
+    int k = 0;                                                                                     \
+    for (; row_i + width <= row_n; row_i += width, ++k) {                                          \
+      const int64_t i = row_i;                                                                     \
+      const int count = width;                                                                     \
+      spilled.v[k] += body;                                                                        \
+    }                                                                                              \
+    if (row_i < row_n) {                                                                           \
+      const int64_t i = row_i;                                                                     \
+      const int count = (int)(row_n - row_i);                                                      \
+      spilled.v[k] += body;                                                                        \
+    }                                                                                              \
+    result = sum_lanes(spilled);                                                                   \
   } while (0)
 // The same where lanes do not matter: full vectors, then one part.
 #define TN_ROW_VECTORS(n, ...)                                   \
