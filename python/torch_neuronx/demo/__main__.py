@@ -33,7 +33,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--inductor", action=argparse.BooleanOptionalAction, default=None, help="the timing reference")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="threads of every variant")
     parser.add_argument("--report", type=Path, default=Path("run-report.json"), help="where the JSON goes")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.inductor is None:
+        options.inductor = not options.quick
+    return options
 
 
 def variants(options: argparse.Namespace, name: str) -> list[runner.Variant]:
@@ -44,8 +47,7 @@ def variants(options: argparse.Namespace, name: str) -> list[runner.Variant]:
     ]
     if name == "lstm":
         found.append(runner.Variant("neuron comp. rnn", options.device, options.backend, allow_rnn=True))
-    inductor = not options.quick if options.inductor is None else options.inductor
-    if inductor:
+    if options.inductor:
         # Before the judged runs, so that their rows show the ratio as soon as they are drawn.
         found.insert(1, runner.Variant("inductor", "cpu", "inductor", reference=True))
     return found
@@ -123,6 +125,7 @@ def main() -> int:
         print(f"the device {options.device!r} cannot be used: {error}", file=sys.stderr)
         return 1
     try:
+        runner.import_compilers(options.inductor)
         for number, name in enumerate(names, 1):
             run.workload(number, name, len(names) - number)
     except KeyboardInterrupt:

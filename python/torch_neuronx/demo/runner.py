@@ -71,6 +71,16 @@ def _forget_compiled(variant: Variant) -> None:
     torch._dynamo.utils.counters.clear()
 
 
+def import_compilers(inductor: bool) -> None:
+    """Imports what the first torch.compile of a process would, so that no variant's first step pays for it alone."""
+    weight = torch.ones(2, requires_grad=True)
+    torch.compile(lambda x: x * 2, backend="aot_eager")(weight).sum().backward()
+    if inductor:
+        import torch._inductor.compile_fx  # noqa: F401
+        import torch._inductor.cpp_builder  # noqa: F401
+    torch._dynamo.reset()
+
+
 def _graph_counts() -> dict[str, int]:
     found = torch._dynamo.utils.counters
     return {
