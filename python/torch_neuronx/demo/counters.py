@@ -91,6 +91,6 @@ def synchronize(device: torch.device) -> None:
 def set_threads(count: int) -> None:
     """Gives PyTorch's CPU kernels and the device the same number of threads."""
     torch.set_num_threads(count)
-    native = getattr(_package(), "_C", None)
-    if hasattr(native, "_set_thread_count"):
-        native._set_thread_count(count)
+    set_count = getattr(getattr(_package(), "_C", None), "_set_thread_count", None)
+    if set_count is not None:
+        set_count(count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import statistics
 import time
 import warnings
@@ -76,8 +77,8 @@ def import_compilers(inductor: bool) -> None:
     weight = torch.ones(2, requires_grad=True)
     torch.compile(lambda x: x * 2, backend="aot_eager")(weight).sum().backward()
     if inductor:
-        import torch._inductor.compile_fx  # noqa: F401
-        import torch._inductor.cpp_builder  # noqa: F401
+        importlib.import_module("torch._inductor.compile_fx")
+        importlib.import_module("torch._inductor.cpp_builder")
     torch._dynamo.reset()
 
 
