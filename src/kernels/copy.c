@@ -13,7 +13,8 @@ enum {
   TASK_BYTES = 128 << 10,  // worth waking a worker for
   CHUNK = 32 << 10,        // elements of one long row per task
   TILE = 256,              // side of a transposed block per task
-  STAGE_ROWS = 32, STAGE_COLUMNS = 64,  // block that converts through the stack
+  STAGE_ROWS = 32,
+  STAGE_COLUMNS = 64,  // block that converts through the stack
 };
 
 typedef struct copy_plan {
@@ -22,7 +23,7 @@ typedef struct copy_plan {
   int64_t from_size, to_size;
   const char* x;
   char* out;
-  int rank;  // >= 1
+  int rank;                                                     // >= 1
   int64_t dims[TN_MAX_RANK], xs[TN_MAX_RANK], os[TN_MAX_RANK];  // strides in bytes, outermost first
   // Rows: the last dimension in |chunks| pieces. Transposes: the last two dimensions in |chunks| = tiles.
   bool is_transpose;
@@ -36,7 +37,8 @@ static void swap_dims(copy_plan_t* p, int a, int b) {
   t = p->os[a], p->os[a] = p->os[b], p->os[b] = t;
 }
 
-// Drops extents of 1, turns the destination's strides positive, orders by them, merges neighbours. False: nothing to do.
+// Drops extents of 1, turns the destination's strides positive, orders by them, merges neighbours. False:
+// nothing to do.
 static bool normalise(copy_plan_t* p, const tn_view_t* x, const tn_view_t* out) {
   int rank = 0;
   for (int i = 0; i < out->rank; ++i) {
@@ -70,17 +72,19 @@ static bool normalise(copy_plan_t* p, const tn_view_t* x, const tn_view_t* out) 
   return true;
 }
 
-// ---- inner loops ---------------------------------------------------------------------------------------------
-typedef struct { uint64_t part[2]; } u128_t;
+// ---- inner loops ------------------------------------------------------------------------------------------
+typedef struct {
+  uint64_t part[2];
+} u128_t;
 
-#define MOVE(T)                                                                                     \
-  for (int64_t i = 0; i < rows; ++i, x += xs0, out += os0) {                                        \
-    const char* a = x;                                                                              \
-    char* b = out;                                                                                  \
-    for (int64_t j = 0; j < n; ++j, a += xs1, b += os1) *(T*)(void*)b = *(const T*)(const void*)a;  \
+#define MOVE(T)                                                                                    \
+  for (int64_t i = 0; i < rows; ++i, x += xs0, out += os0) {                                       \
+    const char* a = x;                                                                             \
+    char* b = out;                                                                                 \
+    for (int64_t j = 0; j < n; ++j, a += xs1, b += os1) *(T*)(void*)b = *(const T*)(const void*)a; \
   }
-static void move_strided(int64_t size, int64_t rows, int64_t n, const char* x, int64_t xs0, int64_t xs1, char* out,
-                         int64_t os0, int64_t os1) {
+static void move_strided(int64_t size, int64_t rows, int64_t n, const char* x, int64_t xs0, int64_t xs1,
+                         char* out, int64_t os0, int64_t os1) {
   switch (size) {
     case 1: MOVE(uint8_t) break;
     case 2: MOVE(uint16_t) break;
@@ -153,12 +157,13 @@ static void copy_tile(const copy_plan_t* p, int64_t rows, int64_t columns, const
       const int64_t n = columns - j < STAGE_COLUMNS ? columns - j : STAGE_COLUMNS;
       p->table->transpose((size_t)p->from_size, m, n, x + i * p->from_size + j * xs, xs, stage, row_bytes);
       for (int64_t k = 0; k < m; ++k)
-        p->table->convert(p->from, (const char*)stage + k * row_bytes, p->to, out + (i + k) * os + j * p->to_size, n);
+        p->table->convert(p->from, (const char*)stage + k * row_bytes, p->to,
+                          out + (i + k) * os + j * p->to_size, n);
     }
   }
 }
 
-// ---- tasks ---------------------------------------------------------------------------------------------------
+// ---- tasks ------------------------------------------------------------------------------------------------
 static void run_tasks(void* context, int64_t begin, int64_t end, int worker) {
   (void)worker;
   const copy_plan_t* p = context;
@@ -219,7 +224,8 @@ static void run_plan(tn_pool_t* pool, copy_plan_t* p) {
   if (p->is_transpose) {
     p->tiles_across = (p->dims[last] + TILE - 1) / TILE;
     p->chunks = (p->dims[last - 1] + TILE - 1) / TILE * p->tiles_across;
-    task_elements = (p->dims[last - 1] < TILE ? p->dims[last - 1] : TILE) * (p->dims[last] < TILE ? p->dims[last] : TILE);
+    task_elements =
+        (p->dims[last - 1] < TILE ? p->dims[last - 1] : TILE) * (p->dims[last] < TILE ? p->dims[last] : TILE);
   } else {
     p->chunk = CHUNK;
     p->chunks = (p->dims[last] + CHUNK - 1) / CHUNK;
@@ -250,8 +256,8 @@ void tn_copy_fill(tn_pool_t* pool, tn_scalar_t value, const tn_view_t* out) {
   tn_copy_strided(pool, &x, out);
 }
 
-void tn_copy_pad(tn_pool_t* pool, const tn_view_t* x, tn_scalar_t value, const int64_t* low, const int64_t* interior,
-                 const tn_view_t* out) {
+void tn_copy_pad(tn_pool_t* pool, const tn_view_t* x, tn_scalar_t value, const int64_t* low,
+                 const int64_t* interior, const tn_view_t* out) {
   const int64_t size = (int64_t)tn_dtype_size(x->dtype), out_size = (int64_t)tn_dtype_size(out->dtype);
   tn_view_t from = *x, to = *out;
   bool is_empty = false, covers = true;
@@ -272,7 +278,9 @@ void tn_copy_pad(tn_pool_t* pool, const tn_view_t* x, tn_scalar_t value, const i
   if (!is_empty) tn_copy_strided(pool, &from, &to);
 }
 
-void tn_copy_convert(tn_pool_t* pool, int64_t count, tn_dtype_t from, const void* x, tn_dtype_t to, void* out) {
-  tn_view_t a = tn_view_make((void*)(uintptr_t)x, from, 1, &count, NULL), b = tn_view_make(out, to, 1, &count, NULL);
+void tn_copy_convert(tn_pool_t* pool, int64_t count, tn_dtype_t from, const void* x, tn_dtype_t to,
+                     void* out) {
+  tn_view_t a = tn_view_make((void*)(uintptr_t)x, from, 1, &count, NULL),
+            b = tn_view_make(out, to, 1, &count, NULL);
   tn_copy_strided(pool, &a, &b);
 }

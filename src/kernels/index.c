@@ -1,7 +1,8 @@
 // One engine for all gathers and scatters.
 //
-// Points are the positions of the index array (and batching dimensions); each point reads one index vector, which moves
-// the operand's address, and moves one block between the operand and the other array (gather: out, scatter: updates).
+// Points are the positions of the index array (and batching dimensions); each point reads one index vector,
+// which moves the operand's address, and moves one block between the operand and the other array (gather:
+// out, scatter: updates).
 #include "src/kernels/index.h"
 
 #include <assert.h>
@@ -42,10 +43,10 @@ typedef struct plan {
   component_t component[TN_MAX_RANK];
   dim_t point[2 * TN_MAX_RANK], block[TN_MAX_RANK];
   int64_t run;  // bytes of the block's last dimension if it is dense on both sides, else 0
-  void (*fast)(const struct dim* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low, int64_t high,
-               char* operand, char* other, const char* index);  // fast_fn_t, or NULL
-  bool checks_late;      // a gather that checks as it goes
-  atomic_bool has_bad;   // it met a bad index
+  void (*fast)(const struct dim* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low,
+               int64_t high, char* operand, char* other, const char* index);  // fast_fn_t, or NULL
+  bool checks_late;     // a gather that checks as it goes
+  atomic_bool has_bad;  // it met a bad index
   // Splitting: a dimension (points first, then blocks), or destinations by the first component (split = -1).
   int split;
   int64_t piece, pieces;
@@ -64,13 +65,14 @@ static inline int64_t load_index(const char* at, tn_dtype_t dtype) {
   }
 }
 
-// ---- checks --------------------------------------------------------------------------------------------------
+// ---- checks -----------------------------------------------------------------------------------------------
 static bool is_bad(int64_t index, const component_t* c, tn_bounds_t bounds) {
   return index > c->limit || index < (bounds == TN_BOUNDS_WRAP ? -c->size : 0) ||
          (index < 0 && index + c->size > c->limit);
 }
 
-// All indices in row-major order of the index array, whose dimension |vector_dim| (or none) holds the components.
+// All indices in row-major order of the index array, whose dimension |vector_dim| (or none) holds the
+// components.
 static tn_status_t check_indices(const plan_t* p, const tn_view_t* indices, int vector_dim) {
   if (p->bounds == TN_BOUNDS_CLAMP) return TN_OK;
   int64_t at[TN_MAX_RANK] = {0}, count = tn_view_element_count(indices);
@@ -94,8 +96,8 @@ static tn_status_t check_indices(const plan_t* p, const tn_view_t* indices, int 
     const component_t* c = &p->component[vector_dim < 0 || p->component_count == 1 ? 0 : at[vector_dim]];
     const int64_t index = load_index((const char*)indices->data + offset, indices->dtype);
     if (is_bad(index, c, p->bounds))
-      return TN_ERROR(TN_OUT_OF_RANGE, "index %lld is out of bounds for dimension %d with size %lld", (long long)index,
-                      c->dimension, (long long)c->size);
+      return TN_ERROR(TN_OUT_OF_RANGE, "index %lld is out of bounds for dimension %d with size %lld",
+                      (long long)index, c->dimension, (long long)c->size);
     int i = indices->rank - 1;
     for (; i >= 0; --i) {
       if (++at[i] < indices->dims[i]) break;
@@ -105,13 +107,16 @@ static tn_status_t check_indices(const plan_t* p, const tn_view_t* indices, int 
   } while (true);
 }
 
-// ---- moving --------------------------------------------------------------------------------------------------
-static void move_elements(int64_t size, int64_t count, char* out, int64_t out_stride, const char* x, int64_t x_stride) {
-#define MOVE(T)                                                                           \
-  for (int64_t i = 0; i < count; ++i, out += out_stride, x += x_stride)                   \
-    *(T*)(void*)out = *(const T*)(const void*)x;                                          \
+// ---- moving -----------------------------------------------------------------------------------------------
+static void move_elements(int64_t size, int64_t count, char* out, int64_t out_stride, const char* x,
+                          int64_t x_stride) {
+#define MOVE(T)                                                         \
+  for (int64_t i = 0; i < count; ++i, out += out_stride, x += x_stride) \
+    *(T*)(void*)out = *(const T*)(const void*)x;                        \
   break
-  typedef struct { uint64_t part[2]; } u128_t;
+  typedef struct {
+    uint64_t part[2];
+  } u128_t;
   switch (size) {
     case 1: MOVE(uint8_t);
     case 2: MOVE(uint16_t);
@@ -123,8 +128,8 @@ static void move_elements(int64_t size, int64_t count, char* out, int64_t out_st
 }
 
 // One row of a block.
-static inline void move_row(const plan_t* p, int64_t extent, int64_t operand_stride, int64_t other_stride, char* operand,
-                            char* other) {
+static inline void move_row(const plan_t* p, int64_t extent, int64_t operand_stride, int64_t other_stride,
+                            char* operand, char* other) {
   if (p->is_scatter) {
     if (p->combine) {
       p->combine(extent, operand, operand_stride, other, other_stride);
@@ -176,40 +181,41 @@ static inline int64_t vector_offset(const plan_t* p, const char* index, int64_t 
   return offset;
 }
 
-// The loops of x[index], torch.gather and their sums: one index of I64 or I32 and a short run, checked before.
-// A negative index counts from the end (WRAP) or does not occur.
+// The loops of x[index], torch.gather and their sums: one index of I64 or I32 and a short run, checked
+// before. A negative index counts from the end (WRAP) or does not occur.
 #define EACH_INDEX(I, ...)                                                                       \
   for (int64_t j = 0; j < n; ++j, operand += next_operand, other += next_other, index += next) { \
     int64_t i = *(const I*)(const void*)index;                                                   \
     i += (i >> 63) & size;                                                                       \
     __VA_ARGS__                                                                                  \
   }
-#define FAST_LOOP(name, ...)                                                                                       \
-  static void name(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low, int64_t high,  \
-                   char* operand, char* other, const char* index) {                                                \
-    const int64_t next_operand = d->operand, next_other = d->other, next = d->index; /* stores may alias *d */      \
-    (void)low, (void)high;                                                                                         \
-    if (is_i64) {                                                                                                  \
-      EACH_INDEX(int64_t, __VA_ARGS__)                                                                             \
-    } else {                                                                                                       \
-      EACH_INDEX(int32_t, __VA_ARGS__)                                                                             \
-    }                                                                                                              \
+#define FAST_LOOP(name, ...)                                                                        \
+  static void name(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low, \
+                   int64_t high, char* operand, char* other, const char* index) {                   \
+    const int64_t next_operand = d->operand, next_other = d->other,                                 \
+                  next = d->index; /* stores may alias *d */                                        \
+    (void)low, (void)high;                                                                          \
+    if (is_i64) {                                                                                   \
+      EACH_INDEX(int64_t, __VA_ARGS__)                                                              \
+    } else {                                                                                        \
+      EACH_INDEX(int32_t, __VA_ARGS__)                                                              \
+    }                                                                                               \
   }
-typedef void (*fast_fn_t)(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low, int64_t high,
-                          char* operand, char* other, const char* index);
+typedef void (*fast_fn_t)(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low,
+                          int64_t high, char* operand, char* other, const char* index);
 #define FAST_GATHER(bytes) FAST_LOOP(gather_##bytes, memcpy(other, operand + i * step, bytes);)
 #define FAST_ASSIGN(bytes) \
   FAST_LOOP(assign_##bytes, if (i >= low && i < high) memcpy(operand + i * step, other, bytes);)
 #define FAST_SUM(name, T) \
-  FAST_LOOP(name, if (i >= low && i < high) *(T*)(void*)(operand + i * step) += *(const T*)(const void*)other;)
-FAST_GATHER(1) FAST_GATHER(2) FAST_GATHER(4) FAST_GATHER(8) FAST_GATHER(16) FAST_GATHER(32) FAST_GATHER(64)
-FAST_ASSIGN(1) FAST_ASSIGN(2) FAST_ASSIGN(4) FAST_ASSIGN(8) FAST_ASSIGN(16)
-FAST_SUM(sum_f32, float)
-FAST_SUM(sum_f64, double)
-FAST_SUM(sum_i32, uint32_t)
-FAST_SUM(sum_i64, uint64_t)
+  FAST_LOOP(name,         \
+            if (i >= low && i < high) * (T*)(void*)(operand + i * step) += *(const T*)(const void*)other;)
+FAST_GATHER(1)
+FAST_GATHER(2) FAST_GATHER(4) FAST_GATHER(8) FAST_GATHER(16) FAST_GATHER(32) FAST_GATHER(64) FAST_ASSIGN(1)
+    FAST_ASSIGN(2) FAST_ASSIGN(4) FAST_ASSIGN(8) FAST_ASSIGN(16) FAST_SUM(sum_f32, float)
+        FAST_SUM(sum_f64, double) FAST_SUM(sum_i32, uint32_t) FAST_SUM(sum_i64, uint64_t)
 
-static fast_fn_t fast_loop(const plan_t* p, int64_t run, tn_reduce_kind_t kind, tn_dtype_t dtype) {
+            static fast_fn_t
+    fast_loop(const plan_t* p, int64_t run, tn_reduce_kind_t kind, tn_dtype_t dtype) {
   if (p->component_count != 1 || p->bounds == TN_BOUNDS_CLAMP || p->block_rank != 1) return NULL;
   if (p->index_dtype != TN_I64 && p->index_dtype != TN_I32) return NULL;
   if (!p->is_scatter) {
@@ -257,7 +263,8 @@ static void point_row(plan_t* p, const dim_t* d, int64_t n, const dim_t* block, 
     }
     enum { CHUNK = 512 };
     const tn_index_table_t* table = TN_ISA_PICK(tn_index_table);
-    const uint64_t bias = p->bounds == TN_BOUNDS_WRAP ? (uint64_t)c->size : 0, span = bias + (uint64_t)c->size;
+    const uint64_t bias = p->bounds == TN_BOUNDS_WRAP ? (uint64_t)c->size : 0,
+                   span = bias + (uint64_t)c->size;
     for (int64_t start = 0; start < n; start += CHUNK) {
       const int64_t m = n - start < CHUNK ? n - start : CHUNK;
       const char* at = index + start * d->index;
@@ -265,18 +272,21 @@ static void point_row(plan_t* p, const dim_t* d, int64_t n, const dim_t* block, 
       if (d->index == 8) {
         bad = !table->are_inside((const int64_t*)(const void*)at, m, bias, span);
       } else {
-        for (int64_t j = 0; j < m; ++j) bad |= *(const uint64_t*)(const void*)(at + j * d->index) + bias >= span;
+        for (int64_t j = 0; j < m; ++j)
+          bad |= *(const uint64_t*)(const void*)(at + j * d->index) + bias >= span;
       }
       if (bad) {
         atomic_store_explicit(&p->has_bad, true, memory_order_relaxed);
         return;
       }
-      if (d->index == 8 && d->operand == 0 && c->step == p->run && d->other == p->run && (p->run == 4 || p->run == 8)) {
-        (p->run == 4 ? table->gather_4 : table->gather_8)(operand, (const int64_t*)(const void*)at, m, c->size,
-                                                          other + start * d->other);
+      if (d->index == 8 && d->operand == 0 && c->step == p->run && d->other == p->run &&
+          (p->run == 4 || p->run == 8)) {
+        (p->run == 4 ? table->gather_4 : table->gather_8)(operand, (const int64_t*)(const void*)at, m,
+                                                          c->size, other + start * d->other);
         continue;
       }
-      p->fast(d, is_i64, m, c->size, c->step, low, high, operand + start * d->operand, other + start * d->other, at);
+      p->fast(d, is_i64, m, c->size, c->step, low, high, operand + start * d->operand,
+              other + start * d->other, at);
     }
     return;
   }
@@ -339,7 +349,8 @@ static int merge_dims(dim_t* dims, int count, int64_t size) {
   for (int i = 0; i < count; ++i) {
     if (dims[i].extent == 1) continue;
     if (kept >= 0 && dims[kept].is_disjoint == dims[i].is_disjoint &&
-        dims[kept].operand == dims[i].operand * dims[i].extent && dims[kept].other == dims[i].other * dims[i].extent &&
+        dims[kept].operand == dims[i].operand * dims[i].extent &&
+        dims[kept].other == dims[i].other * dims[i].extent &&
         dims[kept].index == dims[i].index * dims[i].extent) {
       dims[i].extent *= dims[kept].extent;
       dims[kept] = dims[i];
@@ -356,13 +367,15 @@ static tn_status_t run_plan(tn_pool_t* pool, plan_t* p, const tn_view_t* indices
   int64_t elements = 1, points = 1;
   for (int i = 0; i < p->point_rank; ++i) points *= p->point[i].extent;
   for (int i = 0; i < p->block_rank; ++i) elements *= p->block[i].extent;
-  // Short gathers check on their way: the indices are then read once. Nothing else may be written before the check.
+  // Short gathers check on their way: the indices are then read once. Nothing else may be written before the
+  // check.
   const int64_t run = elements * p->size;
   const bool checks_late = !p->is_scatter && run <= 64 && p->component_count == 1 && p->index_dtype == TN_I64;
   if (!checks_late) TN_TRY(check_indices(p, indices, vector_dim));
   if (points * elements == 0) return TN_OK;
   for (int k = 0; k < p->component_count; ++k)
-    if (p->component[k].size == 0) return check_indices(p, indices, vector_dim);  // nothing to read; scatter drops all
+    if (p->component[k].size == 0)
+      return check_indices(p, indices, vector_dim);  // nothing to read; scatter drops all
   if (p->is_scatter && kind != TN_REDUCE_ASSIGN) {
     p->combine = TN_ISA_PICK(tn_index_table)->combine[kind][dtype];
     if (!p->combine)
@@ -398,7 +411,9 @@ static tn_status_t run_plan(tn_pool_t* pool, plan_t* p, const tn_view_t* indices
       const int64_t lines = 64 / p->size;
       if (p->split >= p->point_rank) p->piece = (p->piece + lines - 1) / lines * lines;
       p->pieces = (d->extent + p->piece - 1) / p->piece;
-    } else if (p->is_scatter && p->component[0].limit == p->component[0].size - 1) {  // every task reads all indices, so no more tasks than threads
+    } else if (p->is_scatter &&
+               p->component[0].limit ==
+                   p->component[0].size - 1) {  // every task reads all indices, so no more tasks than threads
       p->split = -1;
       p->piece = (p->component[0].size + threads - 1) / threads;
       p->pieces = (p->component[0].size + p->piece - 1) / p->piece;
@@ -412,33 +427,43 @@ static tn_status_t run_plan(tn_pool_t* pool, plan_t* p, const tn_view_t* indices
     p->split = -1;
     run_piece(p, 0);
   }
-  return atomic_load_explicit(&p->has_bad, memory_order_relaxed) ? check_indices(p, indices, vector_dim) : TN_OK;
+  return atomic_load_explicit(&p->has_bad, memory_order_relaxed) ? check_indices(p, indices, vector_dim)
+                                                                 : TN_OK;
 }
 
-// ---- the shapes ----------------------------------------------------------------------------------------------
-static plan_t make_plan(const tn_view_t* operand, const tn_view_t* other, const tn_view_t* indices, bool is_scatter,
-                        tn_bounds_t bounds) {
+// ---- the shapes -------------------------------------------------------------------------------------------
+static plan_t make_plan(const tn_view_t* operand, const tn_view_t* other, const tn_view_t* indices,
+                        bool is_scatter, tn_bounds_t bounds) {
   assert(operand->dtype == other->dtype);
-  return (plan_t){.operand = operand->data, .other = other->data, .indices = indices->data,
-                  .index_dtype = indices->dtype, .bounds = bounds, .is_scatter = is_scatter,
+  return (plan_t){.operand = operand->data,
+                  .other = other->data,
+                  .indices = indices->data,
+                  .index_dtype = indices->dtype,
+                  .bounds = bounds,
+                  .is_scatter = is_scatter,
                   .size = (int64_t)tn_dtype_size(operand->dtype)};
 }
 
-static void add_component(plan_t* p, const tn_view_t* operand, int dimension, int64_t slice, int64_t index_offset) {
+static void add_component(plan_t* p, const tn_view_t* operand, int dimension, int64_t slice,
+                          int64_t index_offset) {
   const int64_t size = operand->dims[dimension];
   p->component[p->component_count++] = (component_t){.index_offset = index_offset,
-                                                     .step = operand->strides[dimension] * p->size, .size = size,
-                                                     .limit = size - slice, .dimension = dimension};
+                                                     .step = operand->strides[dimension] * p->size,
+                                                     .size = size,
+                                                     .limit = size - slice,
+                                                     .dimension = dimension};
 }
 
 // Take and its inverse: |other| is |operand| with |dimension| replaced by the dims of |indices|.
-static tn_status_t run_rows(tn_pool_t* pool, const tn_view_t* operand, const tn_view_t* other, const tn_view_t* indices,
-                            int dimension, tn_bounds_t bounds, bool is_scatter, tn_reduce_kind_t kind) {
+static tn_status_t run_rows(tn_pool_t* pool, const tn_view_t* operand, const tn_view_t* other,
+                            const tn_view_t* indices, int dimension, tn_bounds_t bounds, bool is_scatter,
+                            tn_reduce_kind_t kind) {
   plan_t p = make_plan(operand, other, indices, is_scatter, bounds);
   const int64_t size = p.size, index_size = (int64_t)tn_dtype_size(indices->dtype);
   assert(other->rank == operand->rank - 1 + indices->rank);
   for (int i = 0; i < dimension; ++i)
-    p.point[p.point_rank++] = (dim_t){other->dims[i], operand->strides[i] * size, other->strides[i] * size, 0, true};
+    p.point[p.point_rank++] =
+        (dim_t){other->dims[i], operand->strides[i] * size, other->strides[i] * size, 0, true};
   for (int i = 0; i < indices->rank; ++i)
     p.point[p.point_rank++] = (dim_t){indices->dims[i], 0, other->strides[dimension + i] * size,
                                       indices->strides[i] * index_size, false};
@@ -473,8 +498,9 @@ static bool contains(const int64_t* list, int count, int64_t value, int* out_at)
 
 // StableHLO dimension numbers: |slice_sizes| NULL (scatter): window extents come from the updates.
 static tn_status_t run_general(tn_pool_t* pool, const tn_view_t* operand, const tn_view_t* other,
-                               const tn_view_t* indices, const tn_gather_dims_t* dims, const int64_t* slice_sizes,
-                               tn_bounds_t bounds, bool is_scatter, tn_reduce_kind_t kind) {
+                               const tn_view_t* indices, const tn_gather_dims_t* dims,
+                               const int64_t* slice_sizes, tn_bounds_t bounds, bool is_scatter,
+                               tn_reduce_kind_t kind) {
   plan_t p = make_plan(operand, other, indices, is_scatter, bounds);
   const int64_t size = p.size, index_size = (int64_t)tn_dtype_size(indices->dtype);
   const int vector_dim = dims->index_vector_dim < indices->rank ? (int)dims->index_vector_dim : -1;
@@ -502,8 +528,8 @@ static tn_status_t run_general(tn_pool_t* pool, const tn_view_t* operand, const 
     const int64_t j = dims->offset[offset++];
     slice[i] = slice_sizes ? slice_sizes[i] : other->dims[j];
     const bool is_indexed = contains(dims->map, dims->map_count, i, NULL);
-    p.block[p.block_rank++] =
-        (dim_t){slice[i], operand->strides[i] * size, other->strides[j] * size, 0, !is_indexed || slice[i] == 1};
+    p.block[p.block_rank++] = (dim_t){slice[i], operand->strides[i] * size, other->strides[j] * size, 0,
+                                      !is_indexed || slice[i] == 1};
   }
   const int64_t vector_stride = vector_dim >= 0 ? indices->strides[vector_dim] * index_size : 0;
   for (int k = 0; k < dims->map_count; ++k)
@@ -523,8 +549,9 @@ tn_status_t tn_index_take_along(tn_pool_t* pool, const tn_view_t* x, const tn_vi
                                 tn_bounds_t bounds, const tn_view_t* out) {
   return run_along(pool, x, out, indices, dimension, bounds, false, TN_REDUCE_ASSIGN);
 }
-tn_status_t tn_index_put_along(tn_pool_t* pool, const tn_view_t* indices, const tn_view_t* updates, int dimension,
-                               tn_reduce_kind_t kind, tn_bounds_t bounds, const tn_view_t* out) {
+tn_status_t tn_index_put_along(tn_pool_t* pool, const tn_view_t* indices, const tn_view_t* updates,
+                               int dimension, tn_reduce_kind_t kind, tn_bounds_t bounds,
+                               const tn_view_t* out) {
   return run_along(pool, out, updates, indices, dimension, bounds, true, kind);
 }
 tn_status_t tn_index_gather(tn_pool_t* pool, const tn_view_t* x, const tn_view_t* indices,

@@ -1,4 +1,5 @@
-// Order along a dimension: the other dimensions are lines (or bands of neighbouring lines), which are the tasks.
+// Order along a dimension: the other dimensions are lines (or bands of neighbouring lines), which are the
+// tasks.
 #include "src/kernels/order.h"
 
 #include <assert.h>
@@ -9,10 +10,13 @@
 TN_ISA_TABLES(tn_order_table_t, tn_order_table)
 
 // |lacks|: the outputs do not have the dimension.
-static tn_order_call_t make_call(const tn_view_t* x, int dimension, const tn_view_t* values, const tn_view_t* positions,
-                                 bool lacks, bool may_band) {
+static tn_order_call_t make_call(const tn_view_t* x, int dimension, const tn_view_t* values,
+                                 const tn_view_t* positions, bool lacks, bool may_band) {
   const tn_view_t* views[3] = {x, values, positions};
-  tn_order_call_t c = {.x = x, .values = values, .positions = positions, .dimension = dimension,
+  tn_order_call_t c = {.x = x,
+                       .values = values,
+                       .positions = positions,
+                       .dimension = dimension,
                        .n = x->rank ? x->dims[dimension] : 1};
   for (int v = 0; v < 3; ++v) {
     if (!views[v]) continue;
@@ -30,7 +34,8 @@ static tn_order_call_t make_call(const tn_view_t* x, int dimension, const tn_vie
   // Neighbouring dimensions that are one in all arrays merge, so that bands are long.
   for (int i = c.rank - 2; i >= 0; --i) {
     bool is_one = true;
-    for (int v = 0; v < 3; ++v) is_one = is_one && (!views[v] || c.strides[v][i] == c.strides[v][i + 1] * c.dims[i + 1]);
+    for (int v = 0; v < 3; ++v)
+      is_one = is_one && (!views[v] || c.strides[v][i] == c.strides[v][i + 1] * c.dims[i + 1]);
     if (!is_one) continue;
     c.dims[i] *= c.dims[i + 1];
     for (int v = 0; v < 3; ++v) c.strides[v][i] = c.strides[v][i + 1];
@@ -41,7 +46,8 @@ static tn_order_call_t make_call(const tn_view_t* x, int dimension, const tn_vie
     --c.rank;
   }
   const int64_t size = (int64_t)tn_dtype_size(x->dtype);
-  c.is_banded = may_band && c.strides[0][c.rank - 1] == size && c.dims[c.rank - 1] >= 8 && c.line_stride[0] != size;
+  c.is_banded =
+      may_band && c.strides[0][c.rank - 1] == size && c.dims[c.rank - 1] >= 8 && c.line_stride[0] != size;
   c.band = c.is_banded ? TN_ORDER_BAND : 1;
   c.bands = (c.dims[c.rank - 1] + c.band - 1) / c.band;
   return c;
@@ -53,7 +59,8 @@ typedef struct job {
 } job_t;
 static void run_job(void* context, int64_t begin, int64_t end, int worker) {
   const job_t* job = context;
-  job->fn(job->call, begin, end, job->call->workspace ? job->call->workspace + worker * job->call->scratch : NULL);
+  job->fn(job->call, begin, end,
+          job->call->workspace ? job->call->workspace + worker * job->call->scratch : NULL);
 }
 // |cost|: elements' worth of work per line.
 static void run(tn_pool_t* pool, const tn_order_call_t* c, tn_order_fn_t fn, int64_t cost) {
@@ -66,7 +73,8 @@ static void run(tn_pool_t* pool, const tn_order_call_t* c, tn_order_fn_t fn, int
 static int64_t extent(const tn_view_t* x, int dimension) { return x->rank ? x->dims[dimension] : 1; }
 
 size_t tn_order_sort_workspace(const tn_view_t* x, int dimension, int thread_count) {
-  return (size_t)tn_order_scratch(x->dtype, extent(x, dimension)) * (size_t)(thread_count > 0 ? thread_count : 1);
+  return (size_t)tn_order_scratch(x->dtype, extent(x, dimension)) *
+         (size_t)(thread_count > 0 ? thread_count : 1);
 }
 void tn_order_sort(tn_pool_t* pool, const tn_view_t* x, int dimension, bool descending, void* workspace,
                    const tn_view_t* out_values, const tn_view_t* out_positions) {
@@ -82,8 +90,8 @@ size_t tn_order_topk_workspace(const tn_view_t* x, int dimension, int64_t count,
   (void)count;
   return tn_order_sort_workspace(x, dimension, thread_count);
 }
-void tn_order_topk(tn_pool_t* pool, const tn_view_t* x, int dimension, int64_t count, bool largest, void* workspace,
-                   const tn_view_t* out_values, const tn_view_t* out_positions) {
+void tn_order_topk(tn_pool_t* pool, const tn_view_t* x, int dimension, int64_t count, bool largest,
+                   void* workspace, const tn_view_t* out_values, const tn_view_t* out_positions) {
   if (tn_view_element_count(x) == 0 || count == 0) return;
   assert(count <= extent(x, dimension));
   tn_order_call_t c = make_call(x, dimension, out_values, out_positions, false, false);

@@ -11,7 +11,9 @@ TN_ISA_TABLES(tn_random_table_t, tn_random_table)
 
 enum { BLOCK = 1024 };  // counters per task: 16 KiB
 
-void tn_random_philox(uint64_t seed, uint64_t counter, uint32_t out_words[4]) { tn_philox(seed, counter, out_words); }
+void tn_random_philox(uint64_t seed, uint64_t counter, uint32_t out_words[4]) {
+  tn_philox(seed, counter, out_words);
+}
 
 typedef struct job {
   const uint64_t* state;
@@ -25,7 +27,8 @@ static void fill_blocks(void* context, int64_t begin, int64_t end, int worker) {
   const job_t* job = context;
   const tn_random_table_t* table = TN_ISA_PICK(tn_random_table);
   for (int64_t block = begin; block < end; ++block) {
-    const int64_t first = block * BLOCK * 4, left = job->words - first, count = left < BLOCK * 4 ? left : BLOCK * 4;
+    const int64_t first = block * BLOCK * 4, left = job->words - first,
+                  count = left < BLOCK * 4 ? left : BLOCK * 4;
     uint32_t words[64];
     const uint64_t counter = job->state[1] + (uint64_t)(block * BLOCK);
     // Whole groups of 16 counters go straight to memory, the rest through a buffer.
@@ -41,7 +44,8 @@ static void fill_blocks(void* context, int64_t begin, int64_t end, int worker) {
       if (job->bits) {
         memcpy(job->bits + first + done, words, (size_t)n * sizeof(uint32_t));
       } else {
-        for (int64_t i = 0; i < n; ++i) job->uniform[first + done + i] = (float)(int32_t)(words[i] >> 8) * 0x1p-24f;
+        for (int64_t i = 0; i < n; ++i)
+          job->uniform[first + done + i] = (float)(int32_t)(words[i] >> 8) * 0x1p-24f;
       }
     }
   }

@@ -1,7 +1,7 @@
 // Philox4x32-10 random numbers, a function of {seed, offset} and the element's index.
 //
-// The key is the seed (low word first), the counter is {low, high of offset + i / 4, 0, 0}; word i mod 4 is element i
-// (u64: offset + i / 2, words 2 (i mod 2) and 2 (i mod 2) + 1, low word first). |pool| may be NULL.
+// The key is the seed (low word first), the counter is {low, high of offset + i / 4, 0, 0}; word i mod 4 is
+// element i (u64: offset + i / 2, words 2 (i mod 2) and 2 (i mod 2) + 1, low word first). |pool| may be NULL.
 #ifndef TN_KERNELS_RANDOM_H_
 #define TN_KERNELS_RANDOM_H_
 

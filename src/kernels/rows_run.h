@@ -8,9 +8,14 @@
 
 static inline int tn_rows_type(tn_dtype_t dtype) {
   assert(dtype == TN_F32 || dtype == TN_BF16 || dtype == TN_F16 || dtype == TN_F64);
-  return dtype == TN_F32 ? TN_ROWS_F32 : dtype == TN_BF16 ? TN_ROWS_BF16 : dtype == TN_F16 ? TN_ROWS_F16 : TN_ROWS_F64;
+  return dtype == TN_F32    ? TN_ROWS_F32
+         : dtype == TN_BF16 ? TN_ROWS_BF16
+         : dtype == TN_F16  ? TN_ROWS_F16
+                            : TN_ROWS_F64;
 }
-static inline int64_t tn_rows_bands(int64_t columns) { return (columns + TN_ROWS_COLUMNS - 1) / TN_ROWS_COLUMNS; }
+static inline int64_t tn_rows_bands(int64_t columns) {
+  return (columns + TN_ROWS_COLUMNS - 1) / TN_ROWS_COLUMNS;
+}
 
 typedef struct tn_rows_job {
   tn_rows_fn_t fn;

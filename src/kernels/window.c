@@ -24,7 +24,8 @@ static void run_job(void* context, int64_t begin, int64_t end, int worker) {
   job->fn(job->call, begin, end);
 }
 // |cost|: elements touched per task.
-static void run(tn_pool_t* pool, int64_t tasks, int64_t cost, tn_window_fn_t fn, const tn_window_call_t* call) {
+static void run(tn_pool_t* pool, int64_t tasks, int64_t cost, tn_window_fn_t fn,
+                const tn_window_call_t* call) {
   const int64_t grain = (16 << 10) / (cost + 1) + 1;
   if (tasks <= grain) pool = NULL;
   job_t job = {fn, call};
@@ -51,7 +52,8 @@ static tn_window_call_t make_call(const tn_pooling_t* shape, const void* x, void
 }
 static int64_t plane_size(const int64_t* size) { return size[0] * size[1] * size[2]; }
 
-void tn_window_max_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x, void* out, int64_t* out_indices) {
+void tn_window_max_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x, void* out,
+                        int64_t* out_indices) {
   const tn_window_call_t call = make_call(shape, x, out, out_indices);
   const tn_pooling_t* s = &call.shape;
   assert(TN_ISA_PICK(tn_window_table)->max_pool[s->dtype]);
@@ -67,13 +69,15 @@ void tn_window_avg_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* 
 void tn_window_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout, void* out_dx) {
   const tn_window_call_t call = make_call(shape, dout, out_dx, NULL);
   const tn_pooling_t* s = &call.shape;
-  run(pool, s->planes * s->size[0] * s->size[1], s->size[2] * 4, TN_ISA_PICK(tn_window_table)->avg_pool_backward, &call);
+  run(pool, s->planes * s->size[0] * s->size[1], s->size[2] * 4,
+      TN_ISA_PICK(tn_window_table)->avg_pool_backward, &call);
 }
 
-// ---- planes: scatter of maxima, adaptive windows -------------------------------------------------------------------
+// ---- planes: scatter of maxima, adaptive windows ----------------------------------------------------------
 static void max_backward_planes(const tn_window_call_t* call, int64_t begin, int64_t end) {
   const tn_pooling_t* s = &call->shape;
-  const int64_t size = plane_size(s->size), outputs = plane_size(s->out_size), bytes = (int64_t)tn_dtype_size(s->dtype);
+  const int64_t size = plane_size(s->size), outputs = plane_size(s->out_size),
+                bytes = (int64_t)tn_dtype_size(s->dtype);
   const tn_combine_fn_t add = TN_ISA_PICK(tn_index_table)->combine[TN_REDUCE_SUM][s->dtype];
   for (int64_t plane = begin; plane < end; ++plane) {
     char* dx = (char*)call->out + plane * size * bytes;
@@ -92,26 +96,30 @@ static void max_backward_planes(const tn_window_call_t* call, int64_t begin, int
 void tn_window_max_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout,
                                  const int64_t* indices, void* out_dx) {
   const tn_window_call_t call = make_call(shape, dout, out_dx, (int64_t*)(uintptr_t)indices);
-  run(pool, shape->planes, plane_size(call.shape.size) + plane_size(call.shape.out_size), max_backward_planes, &call);
+  run(pool, shape->planes, plane_size(call.shape.size) + plane_size(call.shape.out_size), max_backward_planes,
+      &call);
 }
 
 void tn_window_adaptive_avg_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x, void* out) {
   const tn_window_call_t call = make_call(shape, x, out, NULL);
-  run(pool, shape->planes, plane_size(call.shape.size), TN_ISA_PICK(tn_window_table)->adaptive_avg_pool, &call);
+  run(pool, shape->planes, plane_size(call.shape.size), TN_ISA_PICK(tn_window_table)->adaptive_avg_pool,
+      &call);
 }
 
 static int64_t adaptive_start(int64_t i, int64_t size, int64_t out) { return i * size / out; }
-static int64_t adaptive_stop(int64_t i, int64_t size, int64_t out) { return ((i + 1) * size + out - 1) / out; }
+static int64_t adaptive_stop(int64_t i, int64_t size, int64_t out) {
+  return ((i + 1) * size + out - 1) / out;
+}
 // Every adaptive window: calls |BODY| with o (position of the output in the plane) and the ranges of x.
-#define FOR_ADAPTIVE(...)                                                                       \
-  int64_t o = 0;                                                                                 \
-  for (int64_t d = 0; d < out[0]; ++d)                                                           \
-    for (int64_t h = 0; h < out[1]; ++h)                                                         \
-      for (int64_t w = 0; w < out[2]; ++w, ++o) {                                                \
+#define FOR_ADAPTIVE(...)                                                                          \
+  int64_t o = 0;                                                                                   \
+  for (int64_t d = 0; d < out[0]; ++d)                                                             \
+    for (int64_t h = 0; h < out[1]; ++h)                                                           \
+      for (int64_t w = 0; w < out[2]; ++w, ++o) {                                                  \
         const int64_t d0 = adaptive_start(d, in[0], out[0]), d1 = adaptive_stop(d, in[0], out[0]); \
         const int64_t h0 = adaptive_start(h, in[1], out[1]), h1 = adaptive_stop(h, in[1], out[1]); \
         const int64_t w0 = adaptive_start(w, in[2], out[2]), w1 = adaptive_stop(w, in[2], out[2]); \
-        __VA_ARGS__                                                                                 \
+        __VA_ARGS__                                                                                \
       }
 
 static double load_real(tn_dtype_t dtype, const char* x, int64_t i) {
@@ -127,7 +135,8 @@ static double load_real(tn_dtype_t dtype, const char* x, int64_t i) {
 }
 static void adaptive_max_planes(const tn_window_call_t* call, int64_t begin, int64_t end) {
   const tn_pooling_t* s = &call->shape;
-  const int64_t *in = s->size, *out = s->out_size, size = plane_size(in), bytes = (int64_t)tn_dtype_size(s->dtype);
+  const int64_t *in = s->size, *out = s->out_size, size = plane_size(in),
+                bytes = (int64_t)tn_dtype_size(s->dtype);
   for (int64_t plane = begin; plane < end; ++plane) {
     const char* x = (const char*)call->x + plane * size * bytes;
     char* to = (char*)call->out + plane * plane_size(out) * bytes;
@@ -155,7 +164,8 @@ void tn_window_adaptive_max_pool(tn_pool_t* pool, const tn_pooling_t* shape, con
 
 static void adaptive_backward_planes(const tn_window_call_t* call, int64_t begin, int64_t end) {
   const tn_pooling_t* s = &call->shape;
-  const int64_t *in = s->size, *out = s->out_size, size = plane_size(in), bytes = (int64_t)tn_dtype_size(s->dtype);
+  const int64_t *in = s->size, *out = s->out_size, size = plane_size(in),
+                bytes = (int64_t)tn_dtype_size(s->dtype);
   const tn_combine_fn_t add = TN_ISA_PICK(tn_index_table)->combine[TN_REDUCE_SUM][s->dtype];
   for (int64_t plane = begin; plane < end; ++plane) {
     char* dx = (char*)call->out + plane * size * bytes;
@@ -173,7 +183,8 @@ static void adaptive_backward_planes(const tn_window_call_t* call, int64_t begin
     })
   }
 }
-void tn_window_adaptive_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout, void* out_dx) {
+void tn_window_adaptive_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout,
+                                          void* out_dx) {
   const tn_window_call_t call = make_call(shape, dout, out_dx, NULL);
   run(pool, shape->planes, plane_size(call.shape.size) * 2, adaptive_backward_planes, &call);
 }

@@ -1,4 +1,5 @@
-// The IR's generic windows: reduce_window by rows of the result, select_and_scatter by elements of the result.
+// The IR's generic windows: reduce_window by rows of the result, select_and_scatter by elements of the
+// result.
 #include <string.h>
 
 #include "src/kernels/isa.h"
@@ -35,12 +36,14 @@ static tn_scalar_t identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
     case TN_REDUCE_PROD: return tn_scalar_from_double(dtype, 1);
     case TN_REDUCE_AND: return dtype == TN_BOOL ? (tn_scalar_t){.b = 1} : tn_scalar_from_int(dtype, -1);
     case TN_REDUCE_MAX:
-      return is_float ? tn_scalar_from_double(dtype, -__builtin_inf())
-                      : c == TN_CLASS_SIGNED ? tn_scalar_from_int(dtype, INT64_MIN) : (tn_scalar_t){0};
+      return is_float               ? tn_scalar_from_double(dtype, -__builtin_inf())
+             : c == TN_CLASS_SIGNED ? tn_scalar_from_int(dtype, INT64_MIN)
+                                    : (tn_scalar_t){0};
     case TN_REDUCE_MIN:
-      return is_float ? tn_scalar_from_double(dtype, __builtin_inf())
-             : c == TN_CLASS_BOOL ? (tn_scalar_t){.b = 1}
-             : c == TN_CLASS_SIGNED ? tn_scalar_from_int(dtype, INT64_MAX) : tn_scalar_from_int(dtype, -1);
+      return is_float               ? tn_scalar_from_double(dtype, __builtin_inf())
+             : c == TN_CLASS_BOOL   ? (tn_scalar_t){.b = 1}
+             : c == TN_CLASS_SIGNED ? tn_scalar_from_int(dtype, INT64_MAX)
+                                    : tn_scalar_from_int(dtype, -1);
     default: return (tn_scalar_t){0};
   }
 }
@@ -75,7 +78,8 @@ static void reduce_rows(void* context, int64_t begin, int64_t end, int worker) {
         bool is_inside = true;
         for (int i = 0; i < last && is_inside; ++i) {
           const int64_t position = at[i] * w->stride[i] + in[i] * w->window_dilation[i] - w->low[i];
-          is_inside = position >= 0 && position % w->base_dilation[i] == 0 && position / w->base_dilation[i] < x->dims[i];
+          is_inside = position >= 0 && position % w->base_dilation[i] == 0 &&
+                      position / w->base_dilation[i] < x->dims[i];
           offset += position / w->base_dilation[i] * x->strides[i];
         }
         for (int64_t tap = 0; is_inside && tap < w->size[last]; ++tap) {
@@ -88,12 +92,13 @@ static void reduce_rows(void* context, int64_t begin, int64_t end, int worker) {
             const int64_t room = x->dims[last] - 1 - (first * step + shift);
             high = room < 0 ? 0 : room / step + 1 < n ? room / step + 1 : n;
             if (high <= low) continue;
-            const char* from =
-                (const char*)x->data + (offset + (first * step + low * step + shift) * x->strides[last]) * size;
+            const char* from = (const char*)x->data +
+                               (offset + (first * step + low * step + shift) * x->strides[last]) * size;
             const int64_t stride = step * x->strides[last] * size;
             const char* run = from;
             if (stride != size) {
-              for (int64_t i = 0; i < high - low; ++i) memcpy(stage + i * size, from + i * stride, (size_t)size);
+              for (int64_t i = 0; i < high - low; ++i)
+                memcpy(stage + i * size, from + i * stride, (size_t)size);
               run = stage;
             }
             if (job->wide != x->dtype) {
@@ -105,7 +110,8 @@ static void reduce_rows(void* context, int64_t begin, int64_t end, int worker) {
             for (int64_t i = 0; i < n; ++i) {
               const int64_t position = (first + i) * step + shift;
               if (position < 0 || position % base || position / base >= x->dims[last]) continue;
-              copy->convert(x->dtype, (const char*)x->data + (offset + position / base * x->strides[last]) * size,
+              copy->convert(x->dtype,
+                            (const char*)x->data + (offset + position / base * x->strides[last]) * size,
                             job->wide, converted, 1);
               combine(1, sum + i * wide, wide, converted, wide);
             }
@@ -120,7 +126,8 @@ static void reduce_rows(void* context, int64_t begin, int64_t end, int worker) {
       }
       copy->convert(job->wide, sum, out->dtype, stage, n);
       for (int64_t i = 0; i < n; ++i)
-        memcpy((char*)out->data + (out_offset + (first + i) * out->strides[last]) * size, stage + i * size, (size_t)size);
+        memcpy((char*)out->data + (out_offset + (first + i) * out->strides[last]) * size, stage + i * size,
+               (size_t)size);
     }
   }
 }
@@ -136,7 +143,10 @@ void tn_window_reduce(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x
                       const tn_view_t* out) {
   if (tn_view_element_count(out) == 0) return;
   static const tn_window_t one = {{1}, {1}, {0}, {0}, {1}, {1}};
-  job_t job = {.kind = kind, .x = at_least_one(x), .out = at_least_one(out), .window = x->rank ? window : &one,
+  job_t job = {.kind = kind,
+               .x = at_least_one(x),
+               .out = at_least_one(out),
+               .window = x->rank ? window : &one,
                .wide = wide_type(x->dtype)};
   int64_t rows = 1, cost = job.out.dims[job.out.rank - 1];
   for (int i = 0; i < job.out.rank; ++i) cost *= job.window->size[i];
@@ -144,7 +154,7 @@ void tn_window_reduce(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x
   tn_pool_run(rows * cost < 16 << 10 ? NULL : pool, rows, (16 << 10) / (cost + 1) + 1, reduce_rows, &job);
 }
 
-// ---- select and scatter --------------------------------------------------------------------------------------------
+// ---- select and scatter -----------------------------------------------------------------------------------
 static double load_real(const tn_view_t* view, int64_t offset) {
   const int64_t size = (int64_t)tn_dtype_size(view->dtype);
   tn_scalar_t value = {0};
@@ -226,8 +236,12 @@ static void select_elements(void* context, int64_t begin, int64_t end, int worke
 void tn_window_select_and_scatter(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x,
                                   const tn_view_t* source, const tn_window_t* window, const tn_view_t* out) {
   static const tn_window_t one = {{1}, {1}, {0}, {0}, {1}, {1}};
-  job_t job = {.kind = kind, .x = at_least_one(x), .source = at_least_one(source), .out = at_least_one(out),
-               .window = x->rank ? window : &one, .wide = wide_type(x->dtype)};
+  job_t job = {.kind = kind,
+               .x = at_least_one(x),
+               .source = at_least_one(source),
+               .out = at_least_one(out),
+               .window = x->rank ? window : &one,
+               .wide = wide_type(x->dtype)};
   int64_t cost = 8;
   for (int i = 0; i < job.x.rank; ++i) cost *= job.window->size[i];
   const int64_t count = tn_view_element_count(&job.out);

@@ -19,16 +19,28 @@ static void strides_of(const options_t* o, int64_t heads, int64_t length, int64_
   out[1] = o->is_blhe ? size : length * size;
   out[2] = o->is_blhe ? heads * size : size;
 }
-static double value(const options_t* o, const void* x, const int64_t* stride, int64_t b, int64_t h, int64_t r, int64_t i) {
+static double value(const options_t* o, const void* x, const int64_t* stride, int64_t b, int64_t h, int64_t r,
+                    int64_t i) {
   return row_at(o->dtype, x, b * stride[0] + h * stride[1] + r * stride[2] + i);
 }
 
 static void check(options_t o) {
   const int64_t qn = o.batch * o.heads * o.length * o.size, kn = o.batch * o.heads_kv * o.length_kv * o.size;
-  const int64_t vn = o.batch * o.heads_kv * o.length_kv * o.size_v, on = o.batch * o.heads * o.length * o.size_v;
-  tn_attention_t att = {.dtype = o.dtype, .batch = o.batch, .heads = o.heads, .heads_kv = o.heads_kv, .length = o.length,
-                        .length_kv = o.length_kv, .size = o.size, .size_v = o.size_v, .is_causal = o.is_causal,
-                        .scale = 0.3, .dropout = o.dropout, .seed = 12345678901234ull, .offset = 77};
+  const int64_t vn = o.batch * o.heads_kv * o.length_kv * o.size_v,
+                on = o.batch * o.heads * o.length * o.size_v;
+  tn_attention_t att = {.dtype = o.dtype,
+                        .batch = o.batch,
+                        .heads = o.heads,
+                        .heads_kv = o.heads_kv,
+                        .length = o.length,
+                        .length_kv = o.length_kv,
+                        .size = o.size,
+                        .size_v = o.size_v,
+                        .is_causal = o.is_causal,
+                        .scale = 0.3,
+                        .dropout = o.dropout,
+                        .seed = 12345678901234ull,
+                        .offset = 77};
   att.q = row_array(o.dtype, qn, -1, 1);
   att.k = row_array(o.dtype, kn, -1, 1);
   att.v = row_array(o.dtype, vn, -1, 1);
@@ -62,7 +74,8 @@ static void check(options_t o) {
     void* workspace = malloc(tn_attention_forward_workspace(&att, t));
     tn_attention_forward(test_pool(t), &att, workspace, out[t], out_stride, lse[t]);
     free(workspace);
-    tn_attention_grad_t grad = {.out = out[t], .dout = dout, .lse = lse[t], .dq = dq[t], .dk = dk[t], .dv = dv[t]};
+    tn_attention_grad_t grad = {
+        .out = out[t], .dout = dout, .lse = lse[t], .dq = dq[t], .dk = dk[t], .dv = dv[t]};
     for (int i = 0; i < 3; ++i) {
       grad.out_stride[i] = grad.dout_stride[i] = out_stride[i];
       grad.dq_stride[i] = att.q_stride[i];
@@ -81,7 +94,8 @@ static void check(options_t o) {
   }
 
   double *e_out = calloc((size_t)on + 1, 8), *e_lse = calloc((size_t)(o.batch * o.heads * o.length) + 1, 8);
-  double *e_dq = calloc((size_t)qn + 1, 8), *e_dk = calloc((size_t)kn + 1, 8), *e_dv = calloc((size_t)vn + 1, 8);
+  double *e_dq = calloc((size_t)qn + 1, 8), *e_dk = calloc((size_t)kn + 1, 8),
+         *e_dv = calloc((size_t)vn + 1, 8);
   double *prob = calloc((size_t)o.length_kv + 1, 8), *dprob = calloc((size_t)o.length_kv + 1, 8);
   double* keep = calloc((size_t)o.length_kv + 1, 8);
   for (int64_t b = 0; b < o.batch; ++b)
@@ -106,7 +120,9 @@ static void check(options_t o) {
           uint32_t words[4];
           const uint64_t index = (uint64_t)(row * o.length_kv + j);
           tn_philox(att.seed, att.offset + index / 4, words);
-          keep[j] = o.dropout == 0 ? 1 : words[index % 4] < (uint32_t)(o.dropout * 0x1p32) ? 0 : 1 / (1 - o.dropout);
+          keep[j] = o.dropout == 0                                      ? 1
+                    : words[index % 4] < (uint32_t)(o.dropout * 0x1p32) ? 0
+                                                                        : 1 / (1 - o.dropout);
         }
         for (int64_t j = 0; j < o.length_kv; ++j) sum += high == -INFINITY ? 0 : exp(prob[j] - high);
         e_lse[row] = high == -INFINITY ? -INFINITY : high + log(sum);
@@ -137,7 +153,8 @@ static void check(options_t o) {
   row_expect("dq", o.dtype, qn, e_dq, dq[1], eps * 2);
   row_expect("dk", o.dtype, kn, e_dk, dk[1], eps * m);
   row_expect("dv", o.dtype, vn, e_dv, dv[1], eps * m);
-  free(e_out), free(e_lse), free(e_dq), free(e_dk), free(e_dv), free(prob), free(dprob), free(keep), free(mask), free(dout);
+  free(e_out), free(e_lse), free(e_dq), free(e_dk), free(e_dv), free(prob), free(dprob), free(keep),
+      free(mask), free(dout);
   free((void*)(uintptr_t)att.q), free((void*)(uintptr_t)att.k), free((void*)(uintptr_t)att.v);
   for (int t = 1; t <= 3; ++t) free(out[t]), free(dq[t]), free(dk[t]), free(dv[t]), free(lse[t]);
 }
@@ -145,11 +162,18 @@ static void check(options_t o) {
 TN_TEST(generated_shapes) {
   const tn_dtype_t masks[] = {TN_DTYPE_NONE, TN_BOOL, TN_F32, TN_BF16, TN_F16};
   for (int round = 0; round < 70; ++round) {
-    options_t o = {.dtype = row_dtypes[round % 3], .batch = test_between(1, 2), .heads_kv = test_between(1, 2),
+    options_t o = {.dtype = row_dtypes[round % 3],
+                   .batch = test_between(1, 2),
+                   .heads_kv = test_between(1, 2),
                    .length = test_between(round % 9 == 0 ? 0 : 1, round % 4 ? 20 : 100),
-                   .length_kv = test_between(round % 9 == 0 ? 0 : 1, round % 4 ? 40 : 100), .size = test_between(1, 40),
-                   .size_v = test_between(1, 40), .is_causal = round & 8, .mask_dtype = masks[round % 5],
-                   .mask_per_head = round & 2, .dropout = round % 7 == 0 ? 0.25 : 0, .is_blhe = round & 4};
+                   .length_kv = test_between(round % 9 == 0 ? 0 : 1, round % 4 ? 40 : 100),
+                   .size = test_between(1, 40),
+                   .size_v = test_between(1, 40),
+                   .is_causal = round & 8,
+                   .mask_dtype = masks[round % 5],
+                   .mask_per_head = round & 2,
+                   .dropout = round % 7 == 0 ? 0.25 : 0,
+                   .is_blhe = round & 4};
     o.heads = o.heads_kv * test_between(1, 3);
     check(o);
   }
@@ -162,8 +186,19 @@ TN_TEST(long_and_wide) {
 }
 TN_TEST(not_a_number_shows) {
   float q[4] = {NAN, 1, 1, 1}, k[4] = {1, 1, 1, 1}, v[4] = {1, 2, 3, 4}, out[4];
-  tn_attention_t att = {.dtype = TN_F32, .batch = 1, .heads = 1, .heads_kv = 1, .length = 2, .length_kv = 2, .size = 2,
-                        .size_v = 2, .q = q, .k = k, .v = v, .q_stride = {4, 4, 2}, .k_stride = {4, 4, 2},
+  tn_attention_t att = {.dtype = TN_F32,
+                        .batch = 1,
+                        .heads = 1,
+                        .heads_kv = 1,
+                        .length = 2,
+                        .length_kv = 2,
+                        .size = 2,
+                        .size_v = 2,
+                        .q = q,
+                        .k = k,
+                        .v = v,
+                        .q_stride = {4, 4, 2},
+                        .k_stride = {4, 4, 2},
                         .v_stride = {4, 4, 2}};
   void* workspace = malloc(tn_attention_forward_workspace(&att, 1));
   tn_attention_forward(NULL, &att, workspace, out, att.q_stride, NULL);

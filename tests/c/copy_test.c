@@ -21,7 +21,8 @@ static void check_copy(tn_dtype_t from, tn_dtype_t to, int rank, const int64_t* 
   int64_t index[TN_MAX_RANK] = {0};
   if (tn_view_element_count(&x.view)) {
     do {
-      tn_scalar_t expected = tn_scalar_convert(to, from, test_get(&x.view, index)), got = test_get(&out.view, index);
+      tn_scalar_t expected = tn_scalar_convert(to, from, test_get(&x.view, index)),
+                  got = test_get(&out.view, index);
       if (!is_same(to, expected, got)) {
         fprintf(stderr, "%s -> %s rank %d\n", tn_dtype_name(from), tn_dtype_name(to), rank);
         TN_EXPECT(!"copied element");
@@ -46,7 +47,8 @@ TN_TEST(strided_copies_of_any_dtype) {
     const int rank = (int)test_between(0, round % 20 == 0 ? 9 : 4);
     const int64_t top = rank > 5 ? 3 : rank > 3 ? 7 : rank > 2 ? 20 : 90;
     for (int i = 0; i < rank; ++i) dims[i] = test_between(round % 10 == 0 ? 0 : 1, top);
-    check_copy((tn_dtype_t)(round % TN_DTYPE_COUNT), (tn_dtype_t)(round % TN_DTYPE_COUNT), rank, dims, 1 + round % 3);
+    check_copy((tn_dtype_t)(round % TN_DTYPE_COUNT), (tn_dtype_t)(round % TN_DTYPE_COUNT), rank, dims,
+               1 + round % 3);
   }
 }
 TN_TEST(conversions_of_every_pair) {
@@ -58,9 +60,11 @@ TN_TEST(conversions_of_every_pair) {
       }
 }
 TN_TEST(conversions_of_extreme_floats) {
-  const double values[] = {0, -0.0, 1, -1, 0.5, 1.5, 255, 256, -129, 65504, 65520, 65536, 448, 464, 480, 57344, 61440,
-                           2147483647, 2147483648, -2147483649, 4294967296, 9.2e18, 9.3e18, 1.8e19, 1e20, -1e20,
-                           1e39, -1e300, 1e-8, 6e-8, 3e-39, 1e-45, 1 / 0.0 * 1, -1 / 0.0, 0 / 0.0};
+  const double values[] = {0,      -0.0,   1,      -1,         0.5,         1.5,         255,
+                           256,    -129,   65504,  65520,      65536,       448,         464,
+                           480,    57344,  61440,  2147483647, 2147483648,  -2147483649, 4294967296,
+                           9.2e18, 9.3e18, 1.8e19, 1e20,       -1e20,       1e39,        -1e300,
+                           1e-8,   6e-8,   3e-39,  1e-45,      1 / 0.0 * 1, -1 / 0.0,    0 / 0.0};
   enum { COUNT = sizeof values / sizeof values[0] };
   for (int from = TN_F16; from <= TN_F8E5M2; ++from)
     for (int to = 0; to < TN_DTYPE_COUNT; ++to) {
@@ -76,7 +80,8 @@ TN_TEST(conversions_of_extreme_floats) {
         tn_scalar_t expected = tn_scalar_convert((tn_dtype_t)to, (tn_dtype_t)from, x[i]), got = {0};
         memcpy(&got, out + (size_t)i * to_size, to_size);
         if (!is_same((tn_dtype_t)to, expected, got)) {
-          fprintf(stderr, "%s -> %s of %g\n", tn_dtype_name((tn_dtype_t)from), tn_dtype_name((tn_dtype_t)to), values[i]);
+          fprintf(stderr, "%s -> %s of %g\n", tn_dtype_name((tn_dtype_t)from), tn_dtype_name((tn_dtype_t)to),
+                  values[i]);
           TN_EXPECT(!"conversion");
         }
       }

@@ -3,8 +3,8 @@
 
 #include "tests/c/rows_check.h"
 
-static const tn_dtype_t dtypes[] = {TN_BOOL, TN_I8, TN_I16, TN_I32, TN_I64, TN_U8, TN_U16, TN_U32, TN_U64,
-                                    TN_F16, TN_BF16, TN_F32, TN_F64, TN_F8E4M3FN, TN_F8E5M2};
+static const tn_dtype_t dtypes[] = {TN_BOOL, TN_I8,  TN_I16,  TN_I32, TN_I64, TN_U8,       TN_U16,   TN_U32,
+                                    TN_U64,  TN_F16, TN_BF16, TN_F32, TN_F64, TN_F8E4M3FN, TN_F8E5M2};
 
 // -1, 0, 1 ascending, NaN last.
 static int compare(tn_dtype_t dtype, tn_scalar_t a, tn_scalar_t b) {
@@ -27,8 +27,13 @@ static test_array_t generate(tn_dtype_t dtype, int rank, const int64_t* dims) {
   do {
     if (tn_dtype_is_float(dtype)) {
       const int64_t pick = test_between(0, 20);
-      const double v = pick == 0 ? NAN : pick == 1 ? -0.0 : pick == 2 ? 0 : pick == 3 ? INFINITY : pick == 4 ? -INFINITY
-                       : few ? (double)test_between(-3, 3) : (test_real() - 0.5) * 100;
+      const double v = pick == 0   ? NAN
+                       : pick == 1 ? -0.0
+                       : pick == 2 ? 0
+                       : pick == 3 ? INFINITY
+                       : pick == 4 ? -INFINITY
+                       : few       ? (double)test_between(-3, 3)
+                                   : (test_real() - 0.5) * 100;
       test_set(&x.view, at, tn_scalar_from_double(dtype, v));
     } else if (few) {
       test_set(&x.view, at, tn_scalar_from_int(dtype, test_between(-2, 2)));
@@ -40,9 +45,12 @@ static test_array_t generate(tn_dtype_t dtype, int rank, const int64_t* dims) {
 }
 static void pick_dims(int round, int rank, int d, int64_t* dims) {
   for (int i = 0; i < rank; ++i) dims[i] = test_between(1, 6);
-  if (rank) dims[d] = round % 11 == 0 ? test_between(600, 3000) : round % 40 == 1 ? 20000 : test_between(1, 70);
+  if (rank)
+    dims[d] = round % 11 == 0 ? test_between(600, 3000) : round % 40 == 1 ? 20000 : test_between(1, 70);
 }
-static bool same_bits(tn_dtype_t dtype, tn_scalar_t a, tn_scalar_t b) { return memcmp(&a, &b, tn_dtype_size(dtype)) == 0; }
+static bool same_bits(tn_dtype_t dtype, tn_scalar_t a, tn_scalar_t b) {
+  return memcmp(&a, &b, tn_dtype_size(dtype)) == 0;
+}
 
 TN_TEST(sort_and_topk) {
   for (int round = 0; round < 300; ++round) {
@@ -56,9 +64,12 @@ TN_TEST(sort_and_topk) {
     void* workspace = aligned_alloc(64, tn_order_sort_workspace(&x.view, d, threads) + 64);
     tn_order_sort(test_pool(threads), &x.view, d, descending, workspace, &values.view, &positions.view);
     memcpy(top_dims, dims, sizeof dims);
-    const int64_t count = top_dims[d] = test_between(0, 2) ? test_between(0, dims[d] / 9) : test_between(0, dims[d]);
-    test_array_t top = test_array(dtype, rank, top_dims, 1), top_positions = test_array(TN_I64, rank, top_dims, 1);
-    tn_order_topk(test_pool(threads), &x.view, d, count, descending, workspace, &top.view, &top_positions.view);
+    const int64_t count = top_dims[d] =
+        test_between(0, 2) ? test_between(0, dims[d] / 9) : test_between(0, dims[d]);
+    test_array_t top = test_array(dtype, rank, top_dims, 1),
+                 top_positions = test_array(TN_I64, rank, top_dims, 1);
+    tn_order_topk(test_pool(threads), &x.view, d, count, descending, workspace, &top.view,
+                  &top_positions.view);
     int64_t at[TN_MAX_RANK] = {0};
     bool good = true, top_good = true;
     do {
@@ -80,7 +91,8 @@ TN_TEST(sort_and_topk) {
       }
     } while (test_next(&x.view, at));
     if (!good || !top_good)
-      fprintf(stderr, "%s of %s, n %d count %d\n", good ? "topk" : "sort", tn_dtype_name(dtype), (int)dims[d], (int)count);
+      fprintf(stderr, "%s of %s, n %d count %d\n", good ? "topk" : "sort", tn_dtype_name(dtype), (int)dims[d],
+              (int)count);
     TN_EXPECT(good && top_good);
     free(workspace);
     test_array_t* all[] = {&x, &values, &positions, &top, &top_positions};
@@ -106,8 +118,8 @@ TN_TEST(first_extremes) {
       if (dtype == TN_BOOL)
         for (size_t i = 0; i < x.size; ++i) x.memory[i] &= 1;
     }
-    tn_order_arg_reduce(test_pool(1 + round % 3), is_min ? TN_REDUCE_MIN : TN_REDUCE_MAX, &x.view, d, &values.view,
-                        &positions.view);
+    tn_order_arg_reduce(test_pool(1 + round % 3), is_min ? TN_REDUCE_MIN : TN_REDUCE_MAX, &x.view, d,
+                        &values.view, &positions.view);
     int64_t at[TN_MAX_RANK] = {0};
     bool good = true;
     do {
@@ -120,9 +132,11 @@ TN_TEST(first_extremes) {
         const tn_scalar_t v = test_get(&x.view, from);
         const bool is_nan = tn_dtype_is_float(dtype) && isnan(tn_scalar_to_double(dtype, v));
         if (tn_dtype_is_float(dtype) && isnan(tn_scalar_to_double(dtype, value))) break;
-        if (is_nan || (is_min ? compare(dtype, v, value) < 0 : compare(dtype, v, value) > 0)) best = i, value = v;
+        if (is_nan || (is_min ? compare(dtype, v, value) < 0 : compare(dtype, v, value) > 0))
+          best = i, value = v;
       }
-      good = good && test_get(&positions.view, at).i64 == best && same_bits(dtype, value, test_get(&values.view, at));
+      good = good && test_get(&positions.view, at).i64 == best &&
+             same_bits(dtype, value, test_get(&values.view, at));
     } while (test_next(&values.view, at));
     if (!good) fprintf(stderr, "arg_reduce of %s\n", tn_dtype_name(dtype));
     TN_EXPECT(good);
@@ -134,25 +148,31 @@ TN_TEST(first_extremes) {
 static tn_scalar_t step(tn_reduce_kind_t kind, tn_dtype_t wide, tn_scalar_t a, tn_scalar_t b) {
   tn_scalar_t r = {0};
   if (wide == TN_F32) {
-    r.f32 = kind == TN_REDUCE_SUM ? a.f32 + b.f32 : kind == TN_REDUCE_PROD ? a.f32 * b.f32
-            : kind == TN_REDUCE_MAX ? (a.f32 > b.f32 || a.f32 != a.f32 ? a.f32 : b.f32)
-                                    : (a.f32 < b.f32 || a.f32 != a.f32 ? a.f32 : b.f32);
+    r.f32 = kind == TN_REDUCE_SUM    ? a.f32 + b.f32
+            : kind == TN_REDUCE_PROD ? a.f32 * b.f32
+            : kind == TN_REDUCE_MAX  ? (a.f32 > b.f32 || a.f32 != a.f32 ? a.f32 : b.f32)
+                                     : (a.f32 < b.f32 || a.f32 != a.f32 ? a.f32 : b.f32);
   } else if (wide == TN_F64) {
-    r.f64 = kind == TN_REDUCE_SUM ? a.f64 + b.f64 : kind == TN_REDUCE_PROD ? a.f64 * b.f64
-            : kind == TN_REDUCE_MAX ? (a.f64 > b.f64 || a.f64 != a.f64 ? a.f64 : b.f64)
-                                    : (a.f64 < b.f64 || a.f64 != a.f64 ? a.f64 : b.f64);
+    r.f64 = kind == TN_REDUCE_SUM    ? a.f64 + b.f64
+            : kind == TN_REDUCE_PROD ? a.f64 * b.f64
+            : kind == TN_REDUCE_MAX  ? (a.f64 > b.f64 || a.f64 != a.f64 ? a.f64 : b.f64)
+                                     : (a.f64 < b.f64 || a.f64 != a.f64 ? a.f64 : b.f64);
   } else {
     const bool less = wide == TN_U64 ? a.u64 < b.u64 : a.i64 < b.i64;
-    r.u64 = kind == TN_REDUCE_SUM ? a.u64 + b.u64 : kind == TN_REDUCE_PROD ? a.u64 * b.u64
-            : kind == TN_REDUCE_MAX ? (less ? b.u64 : a.u64) : (less ? a.u64 : b.u64);
+    r.u64 = kind == TN_REDUCE_SUM    ? a.u64 + b.u64
+            : kind == TN_REDUCE_PROD ? a.u64 * b.u64
+            : kind == TN_REDUCE_MAX  ? (less ? b.u64 : a.u64)
+                                     : (less ? a.u64 : b.u64);
   }
   return r;
 }
 TN_TEST(scans) {
   for (int round = 0; round < 300; ++round) {
     const tn_dtype_t dtype = dtypes[1 + round % 14];
-    const tn_dtype_t wide = dtype == TN_F64 ? TN_F64 : tn_dtype_is_float(dtype) ? TN_F32
-                            : tn_dtype_class(dtype) == TN_CLASS_SIGNED ? TN_I64 : TN_U64;
+    const tn_dtype_t wide = dtype == TN_F64                            ? TN_F64
+                            : tn_dtype_is_float(dtype)                 ? TN_F32
+                            : tn_dtype_class(dtype) == TN_CLASS_SIGNED ? TN_I64
+                                                                       : TN_U64;
     const tn_reduce_kind_t kind = (tn_reduce_kind_t)(round / 15 % 4);
     const int rank = (int)test_between(1, 3), d = (int)test_between(0, rank - 1);
     int64_t dims[3];
@@ -187,9 +207,12 @@ TN_TEST(scans) {
         from[d] = reverse ? dims[d] - 1 - i : i;
         const tn_scalar_t old = sum;
         sum = step(kind, wide, sum, tn_scalar_convert(wide, dtype, test_get(&x.view, from)));
-        const tn_scalar_t e = tn_scalar_convert(dtype, wide, exclusive ? old : sum), g = test_get(&out.view, from);
-        const bool nans = tn_dtype_is_float(dtype) && isnan(tn_scalar_to_double(dtype, e)) && isnan(tn_scalar_to_double(dtype, g));
-        const bool zeros = tn_dtype_is_float(dtype) && tn_scalar_to_double(dtype, e) == tn_scalar_to_double(dtype, g);
+        const tn_scalar_t e = tn_scalar_convert(dtype, wide, exclusive ? old : sum),
+                          g = test_get(&out.view, from);
+        const bool nans = tn_dtype_is_float(dtype) && isnan(tn_scalar_to_double(dtype, e)) &&
+                          isnan(tn_scalar_to_double(dtype, g));
+        const bool zeros =
+            tn_dtype_is_float(dtype) && tn_scalar_to_double(dtype, e) == tn_scalar_to_double(dtype, g);
         good = good && (same_bits(dtype, e, g) || nans || zeros);
       }
     } while (test_next(&x.view, at));

@@ -10,7 +10,8 @@
 TN_TEST(known_answer) {
   uint32_t words[4];
   tn_random_philox(0, 0, words);
-  TN_EXPECT(words[0] == 0x6627e8d5u && words[1] == 0xe169c58du && words[2] == 0xbc57ac4cu && words[3] == 0x9b00dbd8u);
+  TN_EXPECT(words[0] == 0x6627e8d5u && words[1] == 0xe169c58du && words[2] == 0xbc57ac4cu &&
+            words[3] == 0x9b00dbd8u);
 }
 TN_TEST(arrays_equal_single_counters) {
   const int64_t counts[] = {0, 1, 3, 4, 63, 64, 65, 4097, 20000};

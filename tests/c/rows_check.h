@@ -29,7 +29,8 @@ static inline double row_eps(tn_dtype_t dtype) {
   return dtype == TN_F64 ? 1e-13 : dtype == TN_F32 ? 2e-6 : dtype == TN_F16 ? 1e-3 : 6e-3;
 }
 static inline bool row_near(double expected, double got, double bound) {
-  return expected == got || fabs(expected - got) <= bound * (1 + fabs(expected)) || (isnan(expected) && isnan(got));
+  return expected == got || fabs(expected - got) <= bound * (1 + fabs(expected)) ||
+         (isnan(expected) && isnan(got));
 }
 
 // Compares |got| with f64 values; prints the first difference.
@@ -38,8 +39,8 @@ static inline void row_expect(const char* what, tn_dtype_t dtype, int64_t count,
   for (int64_t i = 0; i < count; ++i) {
     const double value = row_at(dtype, got, i);
     if (row_near(expected[i], value, bound)) continue;
-    fprintf(stderr, "%s %s [%lld of %lld]: expected %.9g, got %.9g\n", what, tn_dtype_name(dtype), (long long)i,
-            (long long)count, expected[i], value);
+    fprintf(stderr, "%s %s [%lld of %lld]: expected %.9g, got %.9g\n", what, tn_dtype_name(dtype),
+            (long long)i, (long long)count, expected[i], value);
     TN_EXPECT(!"near");
     return;
   }

@@ -48,7 +48,8 @@ static void check(tn_dtype_t dtype, bool is_log, int64_t outer, int64_t n, int64
 TN_TEST(rows_and_columns) {
   for (int round = 0; round < 160; ++round) {
     const int64_t inner = round % 2 ? 1 : test_between(2, 150);
-    check(row_dtypes[round / 2 % 4], round / 8 % 2, test_between(1, 9), test_between(1, round % 5 ? 90 : 600), inner);
+    check(row_dtypes[round / 2 % 4], round / 8 % 2, test_between(1, 9), test_between(1, round % 5 ? 90 : 600),
+          inner);
   }
 }
 TN_TEST(long_rows) {
@@ -92,7 +93,8 @@ TN_TEST(cross_entropy_and_gradient) {
   for (int round = 0; round < 24; ++round) {
     const tn_dtype_t dtype = row_dtypes[round % 4], wide = dtype == TN_F64 ? TN_F64 : TN_F32;
     const int64_t rows = test_between(1, 40), n = test_between(1, 300);
-    void *x = row_array(dtype, rows * n, -5, 5), *loss = row_array(dtype, rows, 0, 1), *lse = row_array(wide, rows, 0, 1);
+    void *x = row_array(dtype, rows * n, -5, 5), *loss = row_array(dtype, rows, 0, 1),
+         *lse = row_array(wide, rows, 0, 1);
     void *scale = row_array(wide, rows, 0, 1), *dx = row_array(dtype, rows * n, 0, 1);
     int64_t* target = malloc(sizeof(int64_t) * (size_t)rows);
     double *e = malloc(sizeof(double) * (size_t)rows), *edx = malloc(sizeof(double) * (size_t)(rows * n));
@@ -102,14 +104,17 @@ TN_TEST(cross_entropy_and_gradient) {
       for (int64_t i = 0; i < n; ++i) sum += exp(row_at(dtype, x, r * n + i));
       e[r] = target[r] == -100 ? 0 : log(sum) - row_at(dtype, x, r * n + target[r]);
       for (int64_t i = 0; i < n; ++i)
-        edx[r * n + i] = target[r] == -100 ? 0 : row_at(wide, scale, r) * (exp(row_at(dtype, x, r * n + i)) / sum - (i == target[r]));
+        edx[r * n + i] = target[r] == -100 ? 0
+                                           : row_at(wide, scale, r) *
+                                                 (exp(row_at(dtype, x, r * n + i)) / sum - (i == target[r]));
     }
     TN_EXPECT_OK(tn_rows_cross_entropy(test_pool(2), dtype, rows, n, n, x, target, -100, loss, lse));
     row_expect("cross entropy", dtype, rows, e, loss, row_eps(dtype) * 2);
     tn_rows_cross_entropy_backward(test_pool(2), dtype, rows, n, n, x, target, -100, lse, scale, dx);
     row_expect("cross entropy backward", dtype, rows * n, edx, dx, row_eps(dtype));
     target[0] = n;
-    TN_EXPECT_CODE(TN_OUT_OF_RANGE, tn_rows_cross_entropy(NULL, dtype, rows, n, n, x, target, -100, loss, lse));
+    TN_EXPECT_CODE(TN_OUT_OF_RANGE,
+                   tn_rows_cross_entropy(NULL, dtype, rows, n, n, x, target, -100, loss, lse));
     free(x), free(loss), free(lse), free(scale), free(dx), free(target), free(e), free(edx);
   }
 }

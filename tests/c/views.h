@@ -91,8 +91,8 @@ static inline test_array_t test_array(tn_dtype_t dtype, int rank, const int64_t*
     const tn_dtype_t part = dtype == TN_C64 ? TN_F32 : dtype == TN_C128 ? TN_F64 : dtype;
     const size_t step = tn_dtype_size(part);
     for (size_t i = 0; i + step <= array.size; i += step) {
-      tn_scalar_t value = tn_scalar_from_double(part, dtype == TN_BOOL ? (double)test_between(0, 1)
-                                                                       : (test_real() - 0.5) * 8);
+      tn_scalar_t value = tn_scalar_from_double(
+          part, dtype == TN_BOOL ? (double)test_between(0, 1) : (test_real() - 0.5) * 8);
       memcpy(array.memory + i, &value, step);
     }
   }

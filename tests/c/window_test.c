@@ -3,7 +3,9 @@
 
 #include "tests/c/rows_check.h"
 
-static void* zeros(tn_dtype_t dtype, int64_t count) { return calloc((size_t)count + 1, tn_dtype_size(dtype)); }
+static void* zeros(tn_dtype_t dtype, int64_t count) {
+  return calloc((size_t)count + 1, tn_dtype_size(dtype));
+}
 
 typedef struct geometry {
   tn_pooling_t s;
@@ -20,7 +22,8 @@ static geometry_t generate(tn_dtype_t dtype, bool dilates, int64_t top) {
     const int64_t reach = (g.s.kernel[i] - 1) * g.s.dilation[i] + 1;
     g.s.size[i] = test_between(reach, reach + (i == g.s.spatial - 1 ? top : 9));
     const bool ceil_mode = test_between(0, 1);
-    g.s.out_size[i] = (g.s.size[i] + 2 * g.s.padding[i] - reach + (ceil_mode ? g.s.stride[i] - 1 : 0)) / g.s.stride[i] + 1;
+    g.s.out_size[i] =
+        (g.s.size[i] + 2 * g.s.padding[i] - reach + (ceil_mode ? g.s.stride[i] - 1 : 0)) / g.s.stride[i] + 1;
     if (ceil_mode && (g.s.out_size[i] - 1) * g.s.stride[i] >= g.s.size[i] + g.s.padding[i]) --g.s.out_size[i];
     g.count *= g.s.size[i];
     g.outputs *= g.s.out_size[i];
@@ -86,8 +89,14 @@ TN_TEST(max_pool_and_gradient) {
     free(x), free(dout), free(out), free(dx), free(indices), free(sums);
   }
   // A window wider than the stage of converted elements.
-  tn_pooling_t s = {.dtype = TN_BF16, .spatial = 1, .planes = 1, .size = {3000}, .out_size = {2}, .kernel = {2000},
-                    .stride = {1000}, .dilation = {1}};
+  tn_pooling_t s = {.dtype = TN_BF16,
+                    .spatial = 1,
+                    .planes = 1,
+                    .size = {3000},
+                    .out_size = {2},
+                    .kernel = {2000},
+                    .stride = {1000},
+                    .dilation = {1}};
   void* x = row_array(TN_BF16, 3000, 0, 1);
   uint16_t out[2];
   tn_window_max_pool(NULL, &s, x, out, NULL);
@@ -147,7 +156,8 @@ TN_TEST(adaptive_pools) {
     void *x = row_array(dtype, count, -3, 3), *dout = row_array(dtype, outputs, -1, 1);
     void *out = zeros(dtype, outputs), *dx = zeros(dtype, count), *most = zeros(dtype, outputs);
     int64_t* indices = zeros(TN_I64, outputs);
-    double *means = calloc((size_t)outputs + 1, 8), *sums = calloc((size_t)count + 1, 8), *high = calloc((size_t)outputs + 1, 8);
+    double *means = calloc((size_t)outputs + 1, 8), *sums = calloc((size_t)count + 1, 8),
+           *high = calloc((size_t)outputs + 1, 8);
     tn_window_adaptive_avg_pool(test_pool(1 + round % 3), &g.s, x, out);
     tn_window_adaptive_max_pool(test_pool(1 + round % 3), &g.s, x, most, indices);
     tn_window_adaptive_avg_pool_backward(test_pool(1 + round % 3), &g.s, dout, dx);
@@ -157,7 +167,8 @@ TN_TEST(adaptive_pools) {
       double n = 1;
       high[o] = -INFINITY;
       for (int i = 0; i < g.s.spatial; ++i)
-        n *= (double)(((at[i] + 1) * g.s.size[i] + g.s.out_size[i] - 1) / g.s.out_size[i] - at[i] * g.s.size[i] / g.s.out_size[i]);
+        n *= (double)(((at[i] + 1) * g.s.size[i] + g.s.out_size[i] - 1) / g.s.out_size[i] -
+                      at[i] * g.s.size[i] / g.s.out_size[i]);
       for (int64_t e = 0; e < g.count; ++e) {
         split(e, g.s.size, g.s.spatial, p);
         bool inside = true;
@@ -191,16 +202,19 @@ TN_TEST(generic_windows) {
     for (int i = 0; i < rank; ++i) {
       w.size[i] = test_between(1, 3), w.stride[i] = test_between(1, 3);
       w.low[i] = test_between(0, 2), w.high[i] = test_between(0, 2);
-      w.base_dilation[i] = is_select ? 1 : test_between(1, 2), w.window_dilation[i] = is_select ? 1 : test_between(1, 2);
+      w.base_dilation[i] = is_select ? 1 : test_between(1, 2),
+      w.window_dilation[i] = is_select ? 1 : test_between(1, 2);
       dims[i] = test_between(1, round % 10 ? 7 : 40);
       const int64_t spread = (dims[i] - 1) * w.base_dilation[i] + 1 + w.low[i] + w.high[i];
       const int64_t reach = (w.size[i] - 1) * w.window_dilation[i] + 1;
       out_dims[i] = spread < reach ? 0 : (spread - reach) / w.stride[i] + 1;
     }
-    test_array_t x = test_array(dtype, rank, dims, 2), out = test_array(dtype, rank, is_select ? dims : out_dims, 1);
+    test_array_t x = test_array(dtype, rank, dims, 2),
+                 out = test_array(dtype, rank, is_select ? dims : out_dims, 1);
     test_array_t source = test_array(dtype, rank, out_dims, 1);
-    const tn_reduce_kind_t kind = is_select ? (round & 1 ? TN_REDUCE_MAX : TN_REDUCE_MIN)
-                                  : dtype == TN_BOOL ? TN_REDUCE_OR : (tn_reduce_kind_t)(round / 7 % 4);
+    const tn_reduce_kind_t kind = is_select          ? (round & 1 ? TN_REDUCE_MAX : TN_REDUCE_MIN)
+                                  : dtype == TN_BOOL ? TN_REDUCE_OR
+                                                     : (tn_reduce_kind_t)(round / 7 % 4);
     double* sums = calloc((size_t)tn_view_element_count(&x.view) + 1, 8);
     if (is_select) {
       tn_window_select_and_scatter(test_pool(1 + round % 3), kind, &x.view, &source.view, &w, &out.view);
@@ -212,7 +226,10 @@ TN_TEST(generic_windows) {
       do {
         int64_t in[TN_MAX_RANK] = {0}, chosen = -1;
         tn_view_t window_view = tn_view_make(NULL, dtype, rank, w.size, NULL);
-        double value = kind == TN_REDUCE_PROD ? 1 : kind == TN_REDUCE_MAX ? -INFINITY : kind == TN_REDUCE_MIN ? INFINITY : 0;
+        double value = kind == TN_REDUCE_PROD  ? 1
+                       : kind == TN_REDUCE_MAX ? -INFINITY
+                       : kind == TN_REDUCE_MIN ? INFINITY
+                                               : 0;
         do {
           int64_t from[TN_MAX_RANK] = {0}, flat = 0;
           bool inside = true;
@@ -237,7 +254,8 @@ TN_TEST(generic_windows) {
           tn_scalar_t got = test_get(&out.view, at), expected = tn_scalar_from_double(dtype, value);
           if (!row_near(tn_scalar_to_double(dtype, expected), tn_scalar_to_double(dtype, got),
                         tn_dtype_is_float(dtype) ? row_eps(dtype) * 20 : 0)) {
-            fprintf(stderr, "reduce_window kind %d %s: %g %g\n", kind, tn_dtype_name(dtype), value, tn_scalar_to_double(dtype, got));
+            fprintf(stderr, "reduce_window kind %d %s: %g %g\n", kind, tn_dtype_name(dtype), value,
+                    tn_scalar_to_double(dtype, got));
             TN_EXPECT(!"reduce_window");
           }
         }

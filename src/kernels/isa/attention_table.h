@@ -7,18 +7,19 @@
 enum {
   TN_ATTENTION_ROWS = 128,  // query rows of a task (rounded up to whole row groups)
   TN_ATTENTION_GROUP = 6,   // rows of the register tile
-  TN_ATTENTION_KEYS = 128,   // keys of a block
+  TN_ATTENTION_KEYS = 128,  // keys of a block
 };
 
 // Floats of scratch memory per worker.
 typedef struct tn_attention_table {
   int64_t (*forward_scratch)(const tn_attention_t* attention);
   // Task: (batch * heads + head) * row blocks + block.
-  void (*forward)(const tn_attention_t* attention, int64_t task, float* scratch, void* out, const int64_t* out_stride,
-                  float* out_lse);
+  void (*forward)(const tn_attention_t* attention, int64_t task, float* scratch, void* out,
+                  const int64_t* out_stride, float* out_lse);
   int64_t (*backward_scratch)(const tn_attention_t* attention);
   // Task: batch * heads_kv + key head.
-  void (*backward)(const tn_attention_t* attention, const tn_attention_grad_t* grad, int64_t task, float* scratch);
+  void (*backward)(const tn_attention_t* attention, const tn_attention_grad_t* grad, int64_t task,
+                   float* scratch);
 } tn_attention_table_t;
 
 // Row blocks of a head are of equal size.

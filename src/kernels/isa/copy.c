@@ -6,63 +6,69 @@
 #include "src/kernels/isa/isa_names.h"
 #include "src/kernels/isa/small_float.h"
 
-// ---- conversion ----------------------------------------------------------------------------------------------
+// ---- conversion -------------------------------------------------------------------------------------------
 // All pairs of the types that C has; the rest goes through f32, f64 or both, BLOCK elements at a time.
 enum { BLOCK = 256 };
 
 typedef void (*convert_fn_t)(const void* x, void* out, int64_t count);
 
-#define NATIVE(X)                                                                                        \
-  X(i8, int8_t) X(i16, int16_t) X(i32, int32_t) X(i64, int64_t) X(u8, uint8_t) X(u16, uint16_t)          \
-  X(u32, uint32_t) X(u64, uint64_t)
+#define NATIVE(X)                                                                                  \
+  X(i8, int8_t)                                                                                    \
+  X(i16, int16_t) X(i32, int32_t) X(i64, int64_t) X(u8, uint8_t) X(u16, uint16_t) X(u32, uint32_t) \
+      X(u64, uint64_t)
 
-#define INT_TO(from, F, to, T)                                              \
-  static void from##_to_##to(const void* x, void* out, int64_t count) {     \
-    const F* a = x;                                                         \
-    T* b = out;                                                             \
-    for (int64_t i = 0; i < count; ++i) b[i] = (T)a[i];                     \
+#define INT_TO(from, F, to, T)                                          \
+  static void from##_to_##to(const void* x, void* out, int64_t count) { \
+    const F* a = x;                                                     \
+    T* b = out;                                                         \
+    for (int64_t i = 0; i < count; ++i) b[i] = (T)a[i];                 \
   }
-#define INT_TO_BOOL(from, F)                                                \
-  static void from##_to_b(const void* x, void* out, int64_t count) {        \
-    const F* a = x;                                                         \
-    uint8_t* b = out;                                                       \
-    for (int64_t i = 0; i < count; ++i) b[i] = a[i] != 0;                   \
+#define INT_TO_BOOL(from, F)                                         \
+  static void from##_to_b(const void* x, void* out, int64_t count) { \
+    const F* a = x;                                                  \
+    uint8_t* b = out;                                                \
+    for (int64_t i = 0; i < count; ++i) b[i] = a[i] != 0;            \
   }
 // The sign of the target does not matter. Bool is a u8.
-#define INT_ROW(from, F)                                                                                     \
-  INT_TO_BOOL(from, F) INT_TO(from, F, u8, uint8_t) INT_TO(from, F, u16, uint16_t) INT_TO(from, F, u32, uint32_t) \
-  INT_TO(from, F, u64, uint64_t) INT_TO(from, F, f32, float) INT_TO(from, F, f64, double)
+#define INT_ROW(from, F)                                                                     \
+  INT_TO_BOOL(from, F)                                                                       \
+  INT_TO(from, F, u8, uint8_t) INT_TO(from, F, u16, uint16_t) INT_TO(from, F, u32, uint32_t) \
+      INT_TO(from, F, u64, uint64_t) INT_TO(from, F, f32, float) INT_TO(from, F, f64, double)
 NATIVE(INT_ROW)
 
 // Float to integer passes through int64. Where a whole block fits int32, that is the same and vectorizes.
-#define FLOAT_TO(from, F, to, T, slow)                                                        \
-  static void from##_to_##to(const void* x, void* out, int64_t count) {                       \
-    const F* a = x;                                                                           \
-    T* b = out;                                                                               \
-    for (int64_t start = 0; start < count; start += BLOCK, a += BLOCK, b += BLOCK) {          \
-      int n = (int)(count - start < BLOCK ? count - start : BLOCK), fits = 1;                 \
-      for (int i = 0; i < n; ++i) fits &= (a[i] > (F)-2147483648.0) & (a[i] < (F)2147483648.0); \
-      if (fits) {                                                                             \
-        for (int i = 0; i < n; ++i) b[i] = (T)(int32_t)a[i];                                  \
-      } else {                                                                                \
-        for (int i = 0; i < n; ++i) b[i] = (T)slow((double)a[i]);                             \
-      }                                                                                       \
-    }                                                                                         \
+#define FLOAT_TO(from, F, to, T, slow)                                                            \
+  static void from##_to_##to(const void* x, void* out, int64_t count) {                           \
+    const F* a = x;                                                                               \
+    T* b = out;                                                                                   \
+    for (int64_t start = 0; start < count; start += BLOCK, a += BLOCK, b += BLOCK) {              \
+      int n = (int)(count - start < BLOCK ? count - start : BLOCK), fits = 1;                     \
+      for (int i = 0; i < n; ++i) fits &= (a[i] > (F) - 2147483648.0) & (a[i] < (F)2147483648.0); \
+      if (fits) {                                                                                 \
+        for (int i = 0; i < n; ++i) b[i] = (T)(int32_t)a[i];                                      \
+      } else {                                                                                    \
+        for (int i = 0; i < n; ++i) b[i] = (T)slow((double)a[i]);                                 \
+      }                                                                                           \
+    }                                                                                             \
   }
-#define FLOAT_ROW(from, F)                                                                              \
-  INT_TO_BOOL(from, F) FLOAT_TO(from, F, u8, uint8_t, tn_f64_to_i64) FLOAT_TO(from, F, u16, uint16_t, tn_f64_to_i64) \
-  FLOAT_TO(from, F, u32, uint32_t, tn_f64_to_i64) FLOAT_TO(from, F, i64, int64_t, tn_f64_to_i64)        \
-  FLOAT_TO(from, F, u64, uint64_t, tn_f64_to_u64) INT_TO(from, F, f32, float) INT_TO(from, F, f64, double)
+#define FLOAT_ROW(from, F)                                                                           \
+  INT_TO_BOOL(from, F)                                                                               \
+  FLOAT_TO(from, F, u8, uint8_t, tn_f64_to_i64) FLOAT_TO(from, F, u16, uint16_t, tn_f64_to_i64)      \
+      FLOAT_TO(from, F, u32, uint32_t, tn_f64_to_i64) FLOAT_TO(from, F, i64, int64_t, tn_f64_to_i64) \
+          FLOAT_TO(from, F, u64, uint64_t, tn_f64_to_u64) INT_TO(from, F, f32, float)                \
+              INT_TO(from, F, f64, double)
 FLOAT_ROW(f32, float)
 FLOAT_ROW(f64, double)
 
 // The enum has f16 and bf16 between the integers and f32; they have no entry.
-#define TO(from, i64)                                                                                         \
-  {from##_to_b, from##_to_u8, from##_to_u16, from##_to_u32, from##_to_##i64, from##_to_u8, from##_to_u16,     \
-   from##_to_u32, from##_to_u64, NULL, NULL, from##_to_f32, from##_to_f64},
-static const convert_fn_t native[TN_F64 + 1][TN_F64 + 1] = {
-    TO(u8, u64) TO(i8, u64) TO(i16, u64) TO(i32, u64) TO(i64, u64) TO(u8, u64) TO(u16, u64) TO(u32, u64) TO(u64, u64)
-    {NULL}, {NULL}, TO(f32, i64) TO(f64, i64)};
+#define TO(from, i64)                                                                                        \
+  {from##_to_b,   from##_to_u8,  from##_to_u16, from##_to_u32, from##_to_##i64, from##_to_u8, from##_to_u16, \
+   from##_to_u32, from##_to_u64, NULL,          NULL,          from##_to_f32,   from##_to_f64},
+static const convert_fn_t native[TN_F64 + 1][TN_F64 + 1] = {TO(u8, u64) TO(i8, u64) TO(i16, u64) TO(i32, u64)
+                                                                TO(i64, u64) TO(u8, u64) TO(u16, u64)
+                                                                    TO(u32, u64) TO(u64, u64){NULL},
+                                                            {NULL},
+                                                            TO(f32, i64) TO(f64, i64)};
 static const uint8_t sizes[] = {
 #define SIZE(name, text, size, kind) size,
     TN_DTYPES(SIZE)};
@@ -95,7 +101,8 @@ static void convert(tn_dtype_t from, const void* x, tn_dtype_t to, void* out, in
   }
   const char* a = x;
   char* b = out;
-  for (int64_t start = 0; start < count; start += BLOCK, a += (size_t)BLOCK * sizes[from], b += (size_t)BLOCK * sizes[to]) {
+  for (int64_t start = 0; start < count;
+       start += BLOCK, a += (size_t)BLOCK * sizes[from], b += (size_t)BLOCK * sizes[to]) {
     const int64_t n = count - start < BLOCK ? count - start : BLOCK;
     float f32[2 * BLOCK];
     double f64[2 * BLOCK];
@@ -134,17 +141,19 @@ static void convert(tn_dtype_t from, const void* x, tn_dtype_t to, void* out, in
   }
 }
 
-// ---- transpose -----------------------------------------------------------------------------------------------
-#define TRANSPOSE_PLAIN(name, T)                                                                          \
-  static inline void name(int64_t rows, int64_t columns, const char* x, int64_t x_stride, char* out,      \
-                          int64_t out_stride) {                                                           \
-    for (int64_t i = 0; i < rows; ++i) {                                                                  \
-      T* to = (T*)(void*)(out + i * out_stride);                                                          \
-      const char* from = x + i * (int64_t)sizeof(T);                                                      \
-      for (int64_t j = 0; j < columns; ++j) to[j] = *(const T*)(const void*)(from + j * x_stride);        \
-    }                                                                                                     \
+// ---- transpose --------------------------------------------------------------------------------------------
+#define TRANSPOSE_PLAIN(name, T)                                                                     \
+  static inline void name(int64_t rows, int64_t columns, const char* x, int64_t x_stride, char* out, \
+                          int64_t out_stride) {                                                      \
+    for (int64_t i = 0; i < rows; ++i) {                                                             \
+      T* to = (T*)(void*)(out + i * out_stride);                                                     \
+      const char* from = x + i * (int64_t)sizeof(T);                                                 \
+      for (int64_t j = 0; j < columns; ++j) to[j] = *(const T*)(const void*)(from + j * x_stride);   \
+    }                                                                                                \
   }
-typedef struct { uint64_t part[2]; } u128_t;
+typedef struct {
+  uint64_t part[2];
+} u128_t;
 TRANSPOSE_PLAIN(plain_1, uint8_t)
 TRANSPOSE_PLAIN(plain_2, uint16_t)
 TRANSPOSE_PLAIN(plain_4, uint32_t)
@@ -152,9 +161,9 @@ TRANSPOSE_PLAIN(plain_8, uint64_t)
 TRANSPOSE_PLAIN(plain_16, u128_t)
 
 #ifdef __AVX2__
-#define LOAD128(p) _mm_loadu_si128((const __m128i*)(const void*)(p))
+#define LOAD128(p)     _mm_loadu_si128((const __m128i*)(const void*)(p))
 #define STORE128(p, v) _mm_storeu_si128((__m128i*)(void*)(p), v)
-#define LOAD256(p) _mm256_loadu_ps((const float*)(const void*)(p))
+#define LOAD256(p)     _mm256_loadu_ps((const float*)(const void*)(p))
 #define STORE256(p, v) _mm256_storeu_ps((float*)(void*)(p), v)
 
 static inline void tile_4(const char* x, int64_t xs, char* out, int64_t os) {  // 8 x 8
@@ -162,9 +171,9 @@ static inline void tile_4(const char* x, int64_t xs, char* out, int64_t os) {  /
   for (int k = 0; k < 4; ++k) {  // halves of rows k and k + 4 side by side spare the cross-lane shuffles
     r[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs))),
                                 _mm_loadu_ps((const float*)(const void*)(x + (k + 4) * xs)), 1);
-    r[k + 4] =
-        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs + 16))),
-                             _mm_loadu_ps((const float*)(const void*)(x + (k + 4) * xs + 16)), 1);
+    r[k + 4] = _mm256_insertf128_ps(
+        _mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs + 16))),
+        _mm_loadu_ps((const float*)(const void*)(x + (k + 4) * xs + 16)), 1);
   }
   for (int h = 0; h < 8; h += 4) {
     t[h] = _mm256_unpacklo_ps(r[h], r[h + 1]);
@@ -200,9 +209,9 @@ static inline void tile_8(const char* x, int64_t xs, char* out, int64_t os) {  /
   for (int k = 0; k < 2; ++k) {
     r[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs))),
                                 _mm_loadu_ps((const float*)(const void*)(x + (k + 2) * xs)), 1);
-    r[k + 2] =
-        _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs + 16))),
-                             _mm_loadu_ps((const float*)(const void*)(x + (k + 2) * xs + 16)), 1);
+    r[k + 2] = _mm256_insertf128_ps(
+        _mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs + 16))),
+        _mm_loadu_ps((const float*)(const void*)(x + (k + 2) * xs + 16)), 1);
   }
   for (int h = 0; h < 4; h += 2) {
     STORE256(out + h * os, _mm256_shuffle_ps(r[h], r[h + 1], 0x44));
@@ -234,7 +243,8 @@ static inline void tile_1(const char* x, int64_t xs, char* out, int64_t os) {  /
         for (int64_t i = i0; i < i1; i += T)                                                               \
           tile_##size(x + j * xs + i * size, xs, out + i * os + j * size, os);                             \
     }                                                                                                      \
-    plain_##size(full_rows, columns - full_columns, x + full_columns * xs, xs, out + full_columns * size, os); \
+    plain_##size(full_rows, columns - full_columns, x + full_columns * xs, xs, out + full_columns * size,  \
+                 os);                                                                                      \
     plain_##size(rows - full_rows, columns, x + full_rows * size, xs, out + full_rows * os, os);           \
   }
 TILED(1, 16)
@@ -270,12 +280,12 @@ static void transpose(size_t size, int64_t rows, int64_t columns, const void* x,
   }
 }
 
-// ---- repeat --------------------------------------------------------------------------------------------------
-#define REPEAT(T)                                                                                      \
-  for (int64_t i = 0; i < rows; ++i) {                                                                 \
-    const T value = *(const T*)(const void*)((const char*)x + i * x_stride);                           \
-    T* to = (T*)(void*)((char*)out + i * out_stride);                                                  \
-    for (int64_t j = 0; j < count; ++j) to[j] = value;                                                 \
+// ---- repeat -----------------------------------------------------------------------------------------------
+#define REPEAT(T)                                                            \
+  for (int64_t i = 0; i < rows; ++i) {                                       \
+    const T value = *(const T*)(const void*)((const char*)x + i * x_stride); \
+    T* to = (T*)(void*)((char*)out + i * out_stride);                        \
+    for (int64_t j = 0; j < count; ++j) to[j] = value;                       \
   }
 static void repeat(size_t size, int64_t rows, int64_t count, const void* x, int64_t x_stride, void* out,
                    int64_t out_stride) {
@@ -288,4 +298,5 @@ static void repeat(size_t size, int64_t rows, int64_t count, const void* x, int6
   }
 }
 
-const tn_copy_table_t TN_ISA_NAME(tn_copy_table) = {.convert = convert, .transpose = transpose, .repeat = repeat};
+const tn_copy_table_t TN_ISA_NAME(tn_copy_table) = {
+    .convert = convert, .transpose = transpose, .repeat = repeat};

@@ -5,32 +5,32 @@
 #include "src/kernels/isa/small_float.h"
 
 // The dense case is a loop of its own so that it vectorizes.
-#define COMBINE(name, T, expression)                                                                             \
-  static void name(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) {              \
-    if (out_stride == (int64_t)sizeof(T) && x_stride == (int64_t)sizeof(T)) {                                    \
-      T* restrict to = out;                                                                                      \
-      const T* restrict from = x;                                                                                \
-      for (int64_t i = 0; i < count; ++i) {                                                                      \
-        const T a = to[i], b = from[i];                                                                          \
-        to[i] = (T)(expression);                                                                                 \
-      }                                                                                                          \
-      return;                                                                                                    \
-    }                                                                                                            \
-    for (int64_t i = 0; i < count; ++i) {                                                                        \
-      T* to = (T*)(void*)((char*)out + i * out_stride);                                                          \
-      const T a = *to, b = *(const T*)(const void*)((const char*)x + i * x_stride);                              \
-      *to = (T)(expression);                                                                                     \
-    }                                                                                                            \
+#define COMBINE(name, T, expression)                                                                \
+  static void name(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) { \
+    if (out_stride == (int64_t)sizeof(T) && x_stride == (int64_t)sizeof(T)) {                       \
+      T* restrict to = out;                                                                         \
+      const T* restrict from = x;                                                                   \
+      for (int64_t i = 0; i < count; ++i) {                                                         \
+        const T a = to[i], b = from[i];                                                             \
+        to[i] = (T)(expression);                                                                    \
+      }                                                                                             \
+      return;                                                                                       \
+    }                                                                                               \
+    for (int64_t i = 0; i < count; ++i) {                                                           \
+      T* to = (T*)(void*)((char*)out + i * out_stride);                                             \
+      const T a = *to, b = *(const T*)(const void*)((const char*)x + i * x_stride);                 \
+      *to = (T)(expression);                                                                        \
+    }                                                                                               \
   }
 // Sums, products and bit operations of signed and unsigned integers are the same.
-#define UNSIGNED(name, T, U)                     \
-  COMBINE(name##_sum, T, (U)((U)a + (U)b))       \
-  COMBINE(name##_prod, T, (U)((U)a * (U)b))      \
-  COMBINE(name##_and, T, a & b)                  \
-  COMBINE(name##_or, T, a | b)                   \
+#define UNSIGNED(name, T, U)                \
+  COMBINE(name##_sum, T, (U)((U)a + (U)b))  \
+  COMBINE(name##_prod, T, (U)((U)a * (U)b)) \
+  COMBINE(name##_and, T, a& b)              \
+  COMBINE(name##_or, T, a | b)              \
   ORDERED(name, T)
-#define ORDERED(name, T)                         \
-  COMBINE(name##_max, T, a > b ? a : b)          \
+#define ORDERED(name, T)                \
+  COMBINE(name##_max, T, a > b ? a : b) \
   COMBINE(name##_min, T, a < b ? a : b)
 UNSIGNED(u8, uint8_t, uint32_t)
 UNSIGNED(u16, uint16_t, uint32_t)
@@ -40,16 +40,16 @@ ORDERED(i8, int8_t)
 ORDERED(i16, int16_t)
 ORDERED(i32, int32_t)
 ORDERED(i64, int64_t)
-#define FLOAT(name, T)                                    \
-  COMBINE(name##_sum, T, a + b)                           \
-  COMBINE(name##_prod, T, a* b)                           \
-  COMBINE(name##_max, T, (a > b) | (a != a) ? a : b)      \
+#define FLOAT(name, T)                               \
+  COMBINE(name##_sum, T, a + b)                      \
+  COMBINE(name##_prod, T, a* b)                      \
+  COMBINE(name##_max, T, (a > b) | (a != a) ? a : b) \
   COMBINE(name##_min, T, (a < b) | (a != a) ? a : b)
 FLOAT(f32, float)
 FLOAT(f64, double)
 // Small floats: each update computes in f32 and rounds. A piece at a time goes through f32.
-static void combine_small(tn_dtype_t dtype, tn_combine_fn_t combine, int64_t count, void* out, int64_t out_stride,
-                          const void* x, int64_t x_stride) {
+static void combine_small(tn_dtype_t dtype, tn_combine_fn_t combine, int64_t count, void* out,
+                          int64_t out_stride, const void* x, int64_t x_stride) {
   enum { PIECE = 64 };
   const int64_t size = dtype == TN_F16 || dtype == TN_BF16 ? 2 : 1;
   for (int64_t start = 0; start < count; start += PIECE) {
@@ -73,63 +73,65 @@ static void combine_small(tn_dtype_t dtype, tn_combine_fn_t combine, int64_t cou
       for (int64_t i = 0; i < n; ++i) memcpy(to + i * out_stride, a_stage + i * size, (size_t)size);
   }
 }
-#define SMALL_ONE(name, dtype, kind)                                                                               \
-  static void name##_##kind(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) {       \
-    combine_small(dtype, f32_##kind, count, out, out_stride, x, x_stride);                                         \
+#define SMALL_ONE(name, dtype, kind)                                                                         \
+  static void name##_##kind(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) { \
+    combine_small(dtype, f32_##kind, count, out, out_stride, x, x_stride);                                   \
   }
-#define SMALL(name, dtype) \
-  SMALL_ONE(name, dtype, sum) SMALL_ONE(name, dtype, prod) SMALL_ONE(name, dtype, max) SMALL_ONE(name, dtype, min)
+#define SMALL(name, dtype)    \
+  SMALL_ONE(name, dtype, sum) \
+  SMALL_ONE(name, dtype, prod) SMALL_ONE(name, dtype, max) SMALL_ONE(name, dtype, min)
 SMALL(f16, TN_F16)
 SMALL(bf16, TN_BF16)
 SMALL(e4m3, TN_F8E4M3FN)
 SMALL(e5m2, TN_F8E5M2)
 
-#define COMPLEX(name, T)                                                                             \
+#define COMPLEX(name, T)                                                                                   \
   static void name##_sum(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) {  \
-    for (int64_t i = 0; i < count; ++i) {                                                            \
-      T* a = (T*)(void*)((char*)out + i * out_stride);                                               \
-      const T* b = (const T*)(const void*)((const char*)x + i * x_stride);                           \
-      a[0] += b[0];                                                                                  \
-      a[1] += b[1];                                                                                  \
-    }                                                                                                \
-  }                                                                                                  \
+    for (int64_t i = 0; i < count; ++i) {                                                                  \
+      T* a = (T*)(void*)((char*)out + i * out_stride);                                                     \
+      const T* b = (const T*)(const void*)((const char*)x + i * x_stride);                                 \
+      a[0] += b[0];                                                                                        \
+      a[1] += b[1];                                                                                        \
+    }                                                                                                      \
+  }                                                                                                        \
   static void name##_prod(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) { \
-    for (int64_t i = 0; i < count; ++i) {                                                            \
-      T* a = (T*)(void*)((char*)out + i * out_stride);                                               \
-      const T* b = (const T*)(const void*)((const char*)x + i * x_stride);                           \
-      const T real = a[0] * b[0] - a[1] * b[1], imag = a[0] * b[1] + a[1] * b[0];                    \
-      a[0] = real;                                                                                   \
-      a[1] = imag;                                                                                   \
-    }                                                                                                \
+    for (int64_t i = 0; i < count; ++i) {                                                                  \
+      T* a = (T*)(void*)((char*)out + i * out_stride);                                                     \
+      const T* b = (const T*)(const void*)((const char*)x + i * x_stride);                                 \
+      const T real = a[0] * b[0] - a[1] * b[1], imag = a[0] * b[1] + a[1] * b[0];                          \
+      a[0] = real;                                                                                         \
+      a[1] = imag;                                                                                         \
+    }                                                                                                      \
   }
 COMPLEX(c64, float)
 COMPLEX(c128, double)
 
 // Bool: sum is or, product is and.
-#define BITS(kind)                                                                                              \
-  [TN_I8] = u8_##kind, [TN_I16] = u16_##kind, [TN_I32] = u32_##kind, [TN_I64] = u64_##kind, [TN_U8] = u8_##kind, \
-  [TN_U16] = u16_##kind, [TN_U32] = u32_##kind, [TN_U64] = u64_##kind
-#define INTEGERS(kind)                                                                                          \
-  [TN_I8] = i8_##kind, [TN_I16] = i16_##kind, [TN_I32] = i32_##kind, [TN_I64] = i64_##kind, [TN_U8] = u8_##kind, \
-  [TN_U16] = u16_##kind, [TN_U32] = u32_##kind, [TN_U64] = u64_##kind
-#define FLOATS(kind)                                                                                      \
-  [TN_F16] = f16_##kind, [TN_BF16] = bf16_##kind, [TN_F32] = f32_##kind, [TN_F64] = f64_##kind,           \
+#define BITS(kind)                                                                          \
+  [TN_I8] = u8_##kind, [TN_I16] = u16_##kind, [TN_I32] = u32_##kind, [TN_I64] = u64_##kind, \
+  [TN_U8] = u8_##kind, [TN_U16] = u16_##kind, [TN_U32] = u32_##kind, [TN_U64] = u64_##kind
+#define INTEGERS(kind)                                                                      \
+  [TN_I8] = i8_##kind, [TN_I16] = i16_##kind, [TN_I32] = i32_##kind, [TN_I64] = i64_##kind, \
+  [TN_U8] = u8_##kind, [TN_U16] = u16_##kind, [TN_U32] = u32_##kind, [TN_U64] = u64_##kind
+#define FLOATS(kind)                                                                            \
+  [TN_F16] = f16_##kind, [TN_BF16] = bf16_##kind, [TN_F32] = f32_##kind, [TN_F64] = f64_##kind, \
   [TN_F8E4M3FN] = e4m3_##kind, [TN_F8E5M2] = e5m2_##kind
 #define COMPLEXES(kind) [TN_C64] = c64_##kind, [TN_C128] = c128_##kind
 
-// ---- dense runs of indices -----------------------------------------------------------------------------------------
+// ---- dense runs of indices --------------------------------------------------------------------------------
 static bool are_inside(const int64_t* index, int64_t count, uint64_t bias, uint64_t span) {
   // Shifted so that signed comparison, which vectors have, does it.
   const int64_t limit = (int64_t)(span ^ 1ull << 63);
   int64_t bad = 0;
-  for (int64_t i = 0; i < count; ++i) bad |= -(int64_t)((int64_t)(((uint64_t)index[i] + bias) ^ 1ull << 63) >= limit);
+  for (int64_t i = 0; i < count; ++i)
+    bad |= -(int64_t)((int64_t)(((uint64_t)index[i] + bias) ^ 1ull << 63) >= limit);
   return bad == 0;
 }
-#define GATHER(name, T)                                                                                    \
-  static void name(const void* x, const int64_t* index, int64_t count, int64_t size, void* out) {          \
-    const T* from = x;                                                                                     \
-    T* restrict to = out;                                                                                  \
-    for (int64_t i = 0; i < count; ++i) to[i] = from[index[i] + ((index[i] >> 63) & size)];                \
+#define GATHER(name, T)                                                                           \
+  static void name(const void* x, const int64_t* index, int64_t count, int64_t size, void* out) { \
+    const T* from = x;                                                                            \
+    T* restrict to = out;                                                                         \
+    for (int64_t i = 0; i < count; ++i) to[i] = from[index[i] + ((index[i] >> 63) & size)];       \
   }
 GATHER(gather_4, uint32_t)
 GATHER(gather_8, uint64_t)

@@ -1,5 +1,5 @@
-// Sorting works on records: a key whose unsigned order is the wanted order, and the position. Types up to 32 bits pack
-// both into one word, whose order is then stable by itself.
+// Sorting works on records: a key whose unsigned order is the wanted order, and the position. Types up to 32
+// bits pack both into one word, whose order is then stable by itself.
 #include <string.h>
 
 #include "ir/float_bits.h"
@@ -16,7 +16,8 @@ enum { CHUNK = 256, BAND = TN_ORDER_BAND };
 
 static bool is_wide(tn_dtype_t dtype) { return dtype == TN_I64 || dtype == TN_U64 || dtype == TN_F64; }
 
-// The lines [task] of a call: offsets of its first element in x, values and positions; returns how many lines.
+// The lines [task] of a call: offsets of its first element in x, values and positions; returns how many
+// lines.
 static int64_t locate(const tn_order_call_t* c, int64_t task, char* out[3]) {
   int64_t rest = task / c->bands, band = task % c->bands * c->band;
   const tn_view_t* views[3] = {c->x, c->values, c->positions};
@@ -37,7 +38,7 @@ static int64_t locate(const tn_order_call_t* c, int64_t task, char* out[3]) {
   return left < c->band ? left : c->band;
 }
 
-// ---- keys ----------------------------------------------------------------------------------------------------------
+// ---- keys -------------------------------------------------------------------------------------------------
 static inline uint32_t key_f32(float value, uint32_t nan) {
   const uint32_t bits = tn_f32_bits(value + 0.0f);  // -0 becomes +0
   const uint32_t key = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -51,13 +52,13 @@ static inline uint64_t key_f64(double value, uint64_t nan) {
   return value != value ? nan : key;
 }
 
-// Up to CHUNK keys of a strided run. |flip| inverts the order (descending); NaNs get the greatest key before that, or
-// (|nan_first|) the least.
-static void keys_narrow(tn_dtype_t dtype, const char* x, int64_t stride, int64_t count, bool flip, bool nan_first,
-                        uint32_t* out) {
+// Up to CHUNK keys of a strided run. |flip| inverts the order (descending); NaNs get the greatest key before
+// that, or (|nan_first|) the least.
+static void keys_narrow(tn_dtype_t dtype, const char* x, int64_t stride, int64_t count, bool flip,
+                        bool nan_first, uint32_t* out) {
   const uint32_t mask = flip ? ~0u : 0, nan = nan_first ? 0 : ~0u;
   char stage[CHUNK * 4] __attribute__((aligned(4))) = {0};
-  const int64_t size = dtype == TN_I32 || dtype == TN_U32 || dtype == TN_F32                                   ? 4
+  const int64_t size = dtype == TN_I32 || dtype == TN_U32 || dtype == TN_F32                       ? 4
                        : dtype == TN_I16 || dtype == TN_U16 || dtype == TN_F16 || dtype == TN_BF16 ? 2
                                                                                                    : 1;
   if (stride != size) {
@@ -71,11 +72,11 @@ static void keys_narrow(tn_dtype_t dtype, const char* x, int64_t stride, int64_t
     x = stage;
   }
   const void* run = x;
-#define KEYS(T, expression)                          \
-  for (int64_t i = 0; i < count; ++i) {              \
-    const T v = ((const T*)run)[i];                  \
-    out[i] = (uint32_t)(expression) ^ mask;          \
-  }                                                  \
+#define KEYS(T, expression)                 \
+  for (int64_t i = 0; i < count; ++i) {     \
+    const T v = ((const T*)run)[i];         \
+    out[i] = (uint32_t)(expression) ^ mask; \
+  }                                         \
   break
   switch (dtype) {
     case TN_BOOL:
@@ -95,19 +96,22 @@ static void keys_narrow(tn_dtype_t dtype, const char* x, int64_t stride, int64_t
   }
 #undef KEYS
 }
-static void keys_wide(tn_dtype_t dtype, const char* x, int64_t stride, int64_t count, bool flip, bool nan_first,
-                      uint64_t* out) {
+static void keys_wide(tn_dtype_t dtype, const char* x, int64_t stride, int64_t count, bool flip,
+                      bool nan_first, uint64_t* out) {
   const uint64_t mask = flip ? ~0ull : 0, nan = nan_first ? 0 : ~0ull;
   if (dtype == TN_F64) {
-    for (int64_t i = 0; i < count; ++i) out[i] = key_f64(*(const double*)(const void*)(x + i * stride), nan) ^ mask;
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = key_f64(*(const double*)(const void*)(x + i * stride), nan) ^ mask;
   } else {
     const uint64_t bias = (dtype == TN_I64 ? 1ull << 63 : 0) ^ mask;
     for (int64_t i = 0; i < count; ++i) out[i] = *(const uint64_t*)(const void*)(x + i * stride) ^ bias;
   }
 }
 
-// ---- sort ----------------------------------------------------------------------------------------------------------
-typedef struct { uint64_t key, position; } record_t;
+// ---- sort -------------------------------------------------------------------------------------------------
+typedef struct {
+  uint64_t key, position;
+} record_t;
 
 static inline bool less_u64(uint64_t a, uint64_t b) { return a < b; }
 static inline bool less_record(record_t a, record_t b) {
@@ -116,62 +120,64 @@ static inline bool less_record(record_t a, record_t b) {
 enum { RUN = 16, RADIX_FROM = 512 };
 
 // Merge sort of sorted runs of RUN; the result is in |a|.
-#define MERGE_SORT(name, T, LESS)                                                     \
-  static void name(T* a, T* b, int64_t n) {                                           \
-    for (int64_t start = 0; start < n; start += RUN) {                                \
-      const int64_t stop = start + RUN < n ? start + RUN : n;                         \
-      for (int64_t i = start + 1; i < stop; ++i) {                                    \
-        const T v = a[i];                                                             \
-        int64_t j = i;                                                                \
-        for (; j > start && LESS(v, a[j - 1]); --j) a[j] = a[j - 1];                  \
-        a[j] = v;                                                                     \
-      }                                                                               \
-    }                                                                                 \
-    T *from = a, *to = b;                                                             \
-    for (int64_t w = RUN; w < n; w *= 2) {                                            \
-      for (int64_t start = 0; start < n; start += 2 * w) {                            \
+#define MERGE_SORT(name, T, LESS)                                                                     \
+  static void name(T* a, T* b, int64_t n) {                                                           \
+    for (int64_t start = 0; start < n; start += RUN) {                                                \
+      const int64_t stop = start + RUN < n ? start + RUN : n;                                         \
+      for (int64_t i = start + 1; i < stop; ++i) {                                                    \
+        const T v = a[i];                                                                             \
+        int64_t j = i;                                                                                \
+        for (; j > start && LESS(v, a[j - 1]); --j) a[j] = a[j - 1];                                  \
+        a[j] = v;                                                                                     \
+      }                                                                                               \
+    }                                                                                                 \
+    T *from = a, *to = b;                                                                             \
+    for (int64_t w = RUN; w < n; w *= 2) {                                                            \
+      for (int64_t start = 0; start < n; start += 2 * w) {                                            \
         const int64_t middle = start + w < n ? start + w : n, stop = middle + w < n ? middle + w : n; \
-        int64_t i = start, j = middle, k = start;                                     \
-        while (i < middle && j < stop) {                                              \
-          const bool second = LESS(from[j], from[i]);                                 \
-          to[k++] = second ? from[j] : from[i];                                       \
-          j += second;                                                                \
-          i += !second;                                                               \
-        }                                                                             \
-        while (i < middle) to[k++] = from[i++];                                       \
-        while (j < stop) to[k++] = from[j++];                                         \
-      }                                                                               \
-      T* swap = from;                                                                 \
-      from = to;                                                                      \
-      to = swap;                                                                      \
-    }                                                                                 \
-    if (from != a) memcpy(a, from, sizeof(T) * (size_t)n);                            \
+        int64_t i = start, j = middle, k = start;                                                     \
+        while (i < middle && j < stop) {                                                              \
+          const bool second = LESS(from[j], from[i]);                                                 \
+          to[k++] = second ? from[j] : from[i];                                                       \
+          j += second;                                                                                \
+          i += !second;                                                                               \
+        }                                                                                             \
+        while (i < middle) to[k++] = from[i++];                                                       \
+        while (j < stop) to[k++] = from[j++];                                                         \
+      }                                                                                               \
+      T* swap = from;                                                                                 \
+      from = to;                                                                                      \
+      to = swap;                                                                                      \
+    }                                                                                                 \
+    if (from != a) memcpy(a, from, sizeof(T) * (size_t)n);                                            \
   }
 MERGE_SORT(merge_sort_u64, uint64_t, less_u64)
 MERGE_SORT(merge_sort_record, record_t, less_record)
 
-// Least significant digits first; a digit that is the same everywhere is skipped. Returns where the result is.
-#define RADIX_SORT(name, T, KEY, BITS, DIGITS)                                        \
-  static T* name(T* a, T* b, int64_t n) {                                             \
-    enum { buckets = 1 << BITS };                                                     \
-    uint32_t count[DIGITS][1 << BITS];                                                \
-    memset(count, 0, sizeof count);                                                   \
-    for (int64_t i = 0; i < n; ++i)                                                   \
+// Least significant digits first; a digit that is the same everywhere is skipped. Returns where the result
+// is.
+#define RADIX_SORT(name, T, KEY, BITS, DIGITS)                                                        \
+  static T* name(T* a, T* b, int64_t n) {                                                             \
+    enum { buckets = 1 << BITS };                                                                     \
+    uint32_t count[DIGITS][1 << BITS];                                                                \
+    memset(count, 0, sizeof count);                                                                   \
+    for (int64_t i = 0; i < n; ++i)                                                                   \
       for (int d = 0; d < DIGITS; ++d) ++count[d][KEY(a[i]) >> (d * BITS) & (uint64_t)(buckets - 1)]; \
-    for (int d = 0; d < DIGITS; ++d) {                                                \
-      if (count[d][KEY(a[0]) >> (d * BITS) & (uint64_t)(buckets - 1)] == n) continue;           \
-      uint32_t sum = 0;                                                               \
-      for (int k = 0; k < buckets; ++k) {                                             \
-        const uint32_t c = count[d][k];                                               \
-        count[d][k] = sum;                                                            \
-        sum += c;                                                                     \
-      }                                                                               \
-      for (int64_t i = 0; i < n; ++i) b[count[d][KEY(a[i]) >> (d * BITS) & (uint64_t)(buckets - 1)]++] = a[i]; \
-      T* swap = a;                                                                    \
-      a = b;                                                                          \
-      b = swap;                                                                       \
-    }                                                                                 \
-    return a;                                                                         \
+    for (int d = 0; d < DIGITS; ++d) {                                                                \
+      if (count[d][KEY(a[0]) >> (d * BITS) & (uint64_t)(buckets - 1)] == n) continue;                 \
+      uint32_t sum = 0;                                                                               \
+      for (int k = 0; k < buckets; ++k) {                                                             \
+        const uint32_t c = count[d][k];                                                               \
+        count[d][k] = sum;                                                                            \
+        sum += c;                                                                                     \
+      }                                                                                               \
+      for (int64_t i = 0; i < n; ++i)                                                                 \
+        b[count[d][KEY(a[i]) >> (d * BITS) & (uint64_t)(buckets - 1)]++] = a[i];                      \
+      T* swap = a;                                                                                    \
+      a = b;                                                                                          \
+      b = swap;                                                                                       \
+    }                                                                                                 \
+    return a;                                                                                         \
   }
 #define KEY_PACKED(v) ((v) >> 32)
 #define KEY_RECORD(v) ((v).key)
@@ -219,8 +225,8 @@ static inline void move(int64_t size, char* out, const char* x) {
     default: memcpy(out, x, 8); break;
   }
 }
-static void store_order(const tn_order_call_t* c, const char* x, char* values, char* positions, int64_t i, int64_t from,
-                        int64_t size) {
+static void store_order(const tn_order_call_t* c, const char* x, char* values, char* positions, int64_t i,
+                        int64_t from, int64_t size) {
   if (values) move(size, values + i * c->line_stride[1], x + from * c->line_stride[0]);
   if (positions) *(int64_t*)(void*)(positions + i * c->line_stride[2]) = from;
 }
@@ -239,25 +245,26 @@ static void sort(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
       uint64_t *a = (uint64_t*)(void*)scratch, *b = a + c->n;
       load_packed(c, at[0], a);
       a = sort_packed(a, b, c->n);
-      for (int64_t i = 0; i < c->n; ++i) store_order(c, at[0], at[1], at[2], i, (int64_t)(uint32_t)a[i], size);
+      for (int64_t i = 0; i < c->n; ++i)
+        store_order(c, at[0], at[1], at[2], i, (int64_t)(uint32_t)a[i], size);
     }
   }
 }
 
-// ---- top-k ---------------------------------------------------------------------------------------------------------
+// ---- top-k ------------------------------------------------------------------------------------------------
 // A heap of the k first so far, last of them on top; most elements fail one comparison with it.
-#define SIFT(name, T, LESS)                                              \
-  static void name(T* heap, int64_t k, int64_t i) {                      \
-    const T v = heap[i];                                                 \
-    for (;;) {                                                           \
-      int64_t child = 2 * i + 1;                                         \
-      if (child >= k) break;                                             \
-      if (child + 1 < k && LESS(heap[child], heap[child + 1])) ++child;  \
-      if (!LESS(v, heap[child])) break;                                  \
-      heap[i] = heap[child];                                             \
-      i = child;                                                         \
-    }                                                                    \
-    heap[i] = v;                                                         \
+#define SIFT(name, T, LESS)                                             \
+  static void name(T* heap, int64_t k, int64_t i) {                     \
+    const T v = heap[i];                                                \
+    for (;;) {                                                          \
+      int64_t child = 2 * i + 1;                                        \
+      if (child >= k) break;                                            \
+      if (child + 1 < k && LESS(heap[child], heap[child + 1])) ++child; \
+      if (!LESS(v, heap[child])) break;                                 \
+      heap[i] = heap[child];                                            \
+      i = child;                                                        \
+    }                                                                   \
+    heap[i] = v;                                                        \
   }
 SIFT(sift_u64, uint64_t, less_u64)
 SIFT(sift_record, record_t, less_record)
@@ -277,7 +284,8 @@ static void topk(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
         uint64_t keys[CHUNK];
         for (int64_t i = 0; i < c->n; i += CHUNK) {
           const int64_t n = c->n - i < CHUNK ? c->n - i : CHUNK;
-          keys_wide(c->x->dtype, at[0] + i * c->line_stride[0], c->line_stride[0], n, c->descending, false, keys);
+          keys_wide(c->x->dtype, at[0] + i * c->line_stride[0], c->line_stride[0], n, c->descending, false,
+                    keys);
           for (int64_t j = 0; j < n; ++j) {
             if (i + j < k) {
               a[i + j] = (record_t){keys[j], (uint64_t)(i + j)};
@@ -301,7 +309,8 @@ static void topk(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
         uint32_t keys[CHUNK], limit = ~0u;
         for (int64_t i = 0; i < c->n; i += CHUNK) {
           const int64_t n = c->n - i < CHUNK ? c->n - i : CHUNK;
-          keys_narrow(c->x->dtype, at[0] + i * c->line_stride[0], c->line_stride[0], n, c->descending, false, keys);
+          keys_narrow(c->x->dtype, at[0] + i * c->line_stride[0], c->line_stride[0], n, c->descending, false,
+                      keys);
           if (i >= k) {  // a whole chunk often has nothing
             uint32_t least = ~0u;
             for (int64_t j = 0; j < n; ++j) least = keys[j] < least ? keys[j] : least;
@@ -327,7 +336,7 @@ static void topk(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
   }
 }
 
-// ---- first extreme -------------------------------------------------------------------------------------------------
+// ---- first extreme ----------------------------------------------------------------------------------------
 // The greatest key wins, so a minimum flips keys; NaNs have the greatest key either way.
 static int64_t line_extreme(const tn_order_call_t* c, const char* x) {
   const bool is_min = c->kind == TN_REDUCE_MIN;
@@ -401,13 +410,14 @@ static void arg_reduce(const tn_order_call_t* c, int64_t begin, int64_t end, cha
     }
     for (int64_t j = 0; j < lines; ++j) {
       if (at[1])
-        move(size, at[1] + j * c->strides[1][c->rank - 1], at[0] + j * step + position[j] * c->line_stride[0]);
+        move(size, at[1] + j * c->strides[1][c->rank - 1],
+             at[0] + j * step + position[j] * c->line_stride[0]);
       if (at[2]) *(int64_t*)(void*)(at[2] + j * c->strides[2][c->rank - 1]) = position[j];
     }
   }
 }
 
-// ---- scan ----------------------------------------------------------------------------------------------------------
+// ---- scan -------------------------------------------------------------------------------------------------
 // f32 for small floats, 64 bits for integers.
 static tn_dtype_t wide_type(tn_dtype_t dtype) {
   switch (dtype) {
@@ -427,26 +437,27 @@ static tn_dtype_t wide_type(tn_dtype_t dtype) {
   }
 }
 
-#define SCAN(T, expression)                     \
-  do {                                          \
-    T a = *(T*)sum;                             \
-    T* v = run;                                 \
-    if (exclusive) {                            \
-      for (int64_t i = 0; i < n; ++i) {         \
-        const T b = v[i];                       \
-        v[i] = a;                               \
-        a = (T)(expression);                    \
-      }                                         \
-    } else {                                    \
-      for (int64_t i = 0; i < n; ++i) {         \
-        const T b = v[i];                       \
-        v[i] = a = (T)(expression);             \
-      }                                         \
-    }                                           \
-    *(T*)sum = a;                               \
+#define SCAN(T, expression)             \
+  do {                                  \
+    T a = *(T*)sum;                     \
+    T* v = run;                         \
+    if (exclusive) {                    \
+      for (int64_t i = 0; i < n; ++i) { \
+        const T b = v[i];               \
+        v[i] = a;                       \
+        a = (T)(expression);            \
+      }                                 \
+    } else {                            \
+      for (int64_t i = 0; i < n; ++i) { \
+        const T b = v[i];               \
+        v[i] = a = (T)(expression);     \
+      }                                 \
+    }                                   \
+    *(T*)sum = a;                       \
   } while (0)
 // Scans |n| elements of the wide type in place, carrying |sum|.
-static void scan_run(tn_reduce_kind_t kind, tn_dtype_t wide, bool exclusive, void* sum, void* run, int64_t n) {
+static void scan_run(tn_reduce_kind_t kind, tn_dtype_t wide, bool exclusive, void* sum, void* run,
+                     int64_t n) {
   if (wide == TN_F32 && kind == TN_REDUCE_SUM) {
     SCAN(float, a + b);
   } else if (wide == TN_F64 && kind == TN_REDUCE_SUM) {
@@ -474,14 +485,16 @@ static void scan_run(tn_reduce_kind_t kind, tn_dtype_t wide, bool exclusive, voi
 
 static void gather(int64_t size, const char* x, int64_t stride, int64_t n, char* out) {
   for (int64_t i = 0; i < n; ++i)
-    for (int64_t b = 0; b < size; b += size < 8 ? size : 8) move(size < 8 ? size : 8, out + i * size + b, x + i * stride + b);
+    for (int64_t b = 0; b < size; b += size < 8 ? size : 8)
+      move(size < 8 ? size : 8, out + i * size + b, x + i * stride + b);
 }
 static void scatter(int64_t size, const char* x, int64_t n, char* out, int64_t stride) {
   for (int64_t i = 0; i < n; ++i)
-    for (int64_t b = 0; b < size; b += size < 8 ? size : 8) move(size < 8 ? size : 8, out + i * stride + b, x + i * size + b);
+    for (int64_t b = 0; b < size; b += size < 8 ? size : 8)
+      move(size < 8 ? size : 8, out + i * stride + b, x + i * size + b);
 }
-static const char* load_wide(tn_dtype_t dtype, tn_dtype_t wide, const char* x, int64_t stride, int64_t n, char* stage,
-                             char* out) {
+static const char* load_wide(tn_dtype_t dtype, tn_dtype_t wide, const char* x, int64_t stride, int64_t n,
+                             char* stage, char* out) {
   const int64_t size = (int64_t)tn_dtype_size(dtype);
   if (stride != size) {
     gather(size, x, stride, n, stage);
@@ -505,11 +518,13 @@ static tn_scalar_t identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
     case TN_REDUCE_AND: return dtype == TN_BOOL ? (tn_scalar_t){.b = 1} : tn_scalar_from_int(dtype, -1);
     case TN_REDUCE_MAX:
       return c == TN_CLASS_FLOAT    ? tn_scalar_from_double(dtype, -__builtin_inf())
-             : c == TN_CLASS_SIGNED ? tn_scalar_from_int(dtype, INT64_MIN) : (tn_scalar_t){0};
+             : c == TN_CLASS_SIGNED ? tn_scalar_from_int(dtype, INT64_MIN)
+                                    : (tn_scalar_t){0};
     case TN_REDUCE_MIN:
       return c == TN_CLASS_FLOAT    ? tn_scalar_from_double(dtype, __builtin_inf())
              : c == TN_CLASS_BOOL   ? (tn_scalar_t){.b = 1}
-             : c == TN_CLASS_SIGNED ? tn_scalar_from_int(dtype, INT64_MAX) : tn_scalar_from_int(dtype, -1);
+             : c == TN_CLASS_SIGNED ? tn_scalar_from_int(dtype, INT64_MAX)
+                                    : tn_scalar_from_int(dtype, -1);
     default: return (tn_scalar_t){0};
   }
 }
@@ -538,21 +553,22 @@ static void scan_positions(const tn_order_call_t* c, char* const at[3]) {
 }
 
 // Four lines at once, straight from x to the output: their chains of additions overlap.
-#define SUM_LINES(name, T)                                                                                          \
-  static void name(const tn_order_call_t* c, const char* const x[4], char* const out[4]) {                          \
-    const int64_t xs = c->reverse ? -c->line_stride[0] : c->line_stride[0];                                         \
-    const int64_t os = c->reverse ? -c->line_stride[1] : c->line_stride[1];                                         \
-    const int64_t first_x = c->reverse ? (c->n - 1) * c->line_stride[0] : 0;                                        \
-    const int64_t first_out = c->reverse ? (c->n - 1) * c->line_stride[1] : 0, n = c->n;                            \
-    const char *x0 = x[0] + first_x, *x1 = x[1] + first_x, *x2 = x[2] + first_x, *x3 = x[3] + first_x;              \
-    char *o0 = out[0] + first_out, *o1 = out[1] + first_out, *o2 = out[2] + first_out, *o3 = out[3] + first_out;    \
-    T a = 0, b = 0, d = 0, e = 0;                                                                                   \
-    for (int64_t i = 0; i < n; ++i) {                                                                               \
-      *(T*)(void*)(o0 + i * os) = a += *(const T*)(const void*)(x0 + i * xs);                                       \
-      *(T*)(void*)(o1 + i * os) = b += *(const T*)(const void*)(x1 + i * xs);                                       \
-      *(T*)(void*)(o2 + i * os) = d += *(const T*)(const void*)(x2 + i * xs);                                       \
-      *(T*)(void*)(o3 + i * os) = e += *(const T*)(const void*)(x3 + i * xs);                                       \
-    }                                                                                                               \
+#define SUM_LINES(name, T)                                                                             \
+  static void name(const tn_order_call_t* c, const char* const x[4], char* const out[4]) {             \
+    const int64_t xs = c->reverse ? -c->line_stride[0] : c->line_stride[0];                            \
+    const int64_t os = c->reverse ? -c->line_stride[1] : c->line_stride[1];                            \
+    const int64_t first_x = c->reverse ? (c->n - 1) * c->line_stride[0] : 0;                           \
+    const int64_t first_out = c->reverse ? (c->n - 1) * c->line_stride[1] : 0, n = c->n;               \
+    const char *x0 = x[0] + first_x, *x1 = x[1] + first_x, *x2 = x[2] + first_x, *x3 = x[3] + first_x; \
+    char *o0 = out[0] + first_out, *o1 = out[1] + first_out, *o2 = out[2] + first_out,                 \
+         *o3 = out[3] + first_out;                                                                     \
+    T a = 0, b = 0, d = 0, e = 0;                                                                      \
+    for (int64_t i = 0; i < n; ++i) {                                                                  \
+      *(T*)(void*)(o0 + i * os) = a += *(const T*)(const void*)(x0 + i * xs);                          \
+      *(T*)(void*)(o1 + i * os) = b += *(const T*)(const void*)(x1 + i * xs);                          \
+      *(T*)(void*)(o2 + i * os) = d += *(const T*)(const void*)(x2 + i * xs);                          \
+      *(T*)(void*)(o3 + i * os) = e += *(const T*)(const void*)(x3 + i * xs);                          \
+    }                                                                                                  \
   }
 SUM_LINES(sum_lines_f32, float)
 SUM_LINES(sum_lines_f64, double)
@@ -629,4 +645,5 @@ static void scan(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
   }
 }
 
-const tn_order_table_t TN_ISA_NAME(tn_order_table) = {.sort = sort, .topk = topk, .arg_reduce = arg_reduce, .scan = scan};
+const tn_order_table_t TN_ISA_NAME(tn_order_table) = {
+    .sort = sort, .topk = topk, .arg_reduce = arg_reduce, .scan = scan};

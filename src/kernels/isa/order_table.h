@@ -1,4 +1,5 @@
-// Order along a dimension, per instruction set. Each function does lines [begin, end) (arg_reduce: also bands of them).
+// Order along a dimension, per instruction set. Each function does lines [begin, end) (arg_reduce: also bands
+// of them).
 #ifndef TN_KERNELS_ISA_ORDER_TABLE_H_
 #define TN_KERNELS_ISA_ORDER_TABLE_H_
 
@@ -13,13 +14,13 @@ typedef struct tn_order_call {
   int64_t count;  // top-k
   tn_reduce_kind_t kind;
   bool reverse, exclusive;
-  int64_t n;        // extent of the dimension
+  int64_t n;               // extent of the dimension
   int64_t line_stride[3];  // bytes along the dimension: x, values, positions
   // The other dimensions; the last one is split in bands of |band| lines.
   int rank;
   int64_t dims[TN_MAX_RANK], strides[3][TN_MAX_RANK];  // bytes
   int64_t band, bands;
-  bool is_banded;   // lines of a band are adjacent in x and in the outputs
+  bool is_banded;  // lines of a band are adjacent in x and in the outputs
   char* workspace;
   int64_t scratch;  // bytes per worker
 } tn_order_call_t;

@@ -1,8 +1,9 @@
-// What the row kernels need of each element type: vectors of its compute type, loads, stores, sums in the order of
-// src/ir/reduce_order.h. Names end in the type (f32, bf16, f16, f64); a kernel text *.inc is written for `elem`, `acc`
-// and `vec` and included once per type (row_begin.inc, row_end.inc).
+// What the row kernels need of each element type: vectors of its compute type, loads, stores, sums in the
+// order of src/ir/reduce_order.h. Names end in the type (f32, bf16, f16, f64); a kernel text *.inc is written
+// for `elem`, `acc` and `vec` and included once per type (row_begin.inc, row_end.inc).
 //
-// |count| of a load or store is the number of lanes wanted; with a constant count of all lanes it is one instruction.
+// |count| of a load or store is the number of lanes wanted; with a constant count of all lanes it is one
+// instruction.
 #ifndef TN_KERNELS_ISA_ROW_TYPES_H_
 #define TN_KERNELS_ISA_ROW_TYPES_H_
 
@@ -21,7 +22,7 @@ typedef double elem_f64, acc_f64;
 typedef vf vec_f32, vec_bf16, vec_f16;
 typedef vd vec_f64;
 
-// ---- f32 compute ---------------------------------------------------------------------------------------------
+// ---- f32 compute ------------------------------------------------------------------------------------------
 TN_INLINE vi vf_lane_mask(int count) {  // -1 in the first |count| lanes
   vi lane = {0};
   for (int i = 0; i < VF_LANES; ++i) lane[i] = i;
@@ -80,8 +81,12 @@ TN_INLINE void st_f16(uint16_t* p, vf v, int count) {
 
 // The 64 partial sums of a row: lane groups, combined by halving.
 enum { GROUPS_F = TN_REDUCE_LANES / VF_LANES, GROUPS_D = TN_REDUCE_LANES / VD_LANES };
-typedef struct { vf v[GROUPS_F]; } lanes_f32;
-typedef struct { vd v[GROUPS_D]; } lanes_f64;
+typedef struct {
+  vf v[GROUPS_F];
+} lanes_f32;
+typedef struct {
+  vd v[GROUPS_D];
+} lanes_f64;
 typedef lanes_f32 lanes_bf16, lanes_f16;
 
 TN_INLINE float sum_f32(lanes_f32 x) {
@@ -94,7 +99,7 @@ TN_INLINE float sum_f32(lanes_f32 x) {
 }
 TN_INLINE float max_f32(vf x) { return vf_max_lanes(x); }
 
-// ---- f64 -----------------------------------------------------------------------------------------------------
+// ---- f64 --------------------------------------------------------------------------------------------------
 TN_INLINE vl vd_lane_mask(int count) {
   vl lane = {0};
   for (int i = 0; i < VD_LANES; ++i) lane[i] = i;
@@ -126,7 +131,7 @@ TN_INLINE vd vd_exp(vd x) {
   return x;
 }
 
-// ---- one element ---------------------------------------------------------------------------------------------
+// ---- one element ------------------------------------------------------------------------------------------
 TN_INLINE float get_f32(const float* p) { return *p; }
 TN_INLINE void put_f32(float* p, float x) { *p = x; }
 TN_INLINE float get_bf16(const uint16_t* p) { return tn_bf16_to_f32(*p); }
@@ -137,74 +142,74 @@ TN_INLINE double get_f64(const double* p) { return *p; }
 TN_INLINE void put_f64(double* p, double x) { *p = x; }
 
 #define TN_ROW_PASTE_(a, b) a##_##b
-#define TN_ROW_PASTE(a, b) TN_ROW_PASTE_(a, b)
+#define TN_ROW_PASTE(a, b)  TN_ROW_PASTE_(a, b)
 
-// Visits 0..n-1 in vectors: |i| is the first element, |count| the lanes, |k| the group of the 64 lanes. Not unrolled:
-// adding in memory is hidden behind the loads, and code stays small.
-#define TN_ROW_GROUPS(n, ...)                                                                      \
-  do {                                                                                             \
-    int64_t row_i = 0;                                                                             \
-    const int64_t row_n = (n);                                                                     \
-    for (; row_i + width <= row_n;) {                                                              \
-      for (int k = 0; k < lane_groups && row_i + width <= row_n; ++k, row_i += width) {                 \
-        const int64_t i = row_i;                                                                   \
-        const int count = width;                                                                   \
-        __VA_ARGS__                                                                                \
-      }                                                                                            \
-    }                                                                                              \
-    if (row_i < row_n) {                                                                           \
-      const int64_t i = row_i;                                                                     \
-      const int k = (int)(row_i / width % lane_groups), count = (int)(row_n - row_i);                   \
-      __VA_ARGS__                                                                                  \
-    }                                                                                              \
+// Visits 0..n-1 in vectors: |i| is the first element, |count| the lanes, |k| the group of the 64 lanes. Not
+// unrolled: adding in memory is hidden behind the loads, and code stays small.
+#define TN_ROW_GROUPS(n, ...)                                                           \
+  do {                                                                                  \
+    int64_t row_i = 0;                                                                  \
+    const int64_t row_n = (n);                                                          \
+    for (; row_i + width <= row_n;) {                                                   \
+      for (int k = 0; k < lane_groups && row_i + width <= row_n; ++k, row_i += width) { \
+        const int64_t i = row_i;                                                        \
+        const int count = width;                                                        \
+        __VA_ARGS__                                                                     \
+      }                                                                                 \
+    }                                                                                   \
+    if (row_i < row_n) {                                                                \
+      const int64_t i = row_i;                                                          \
+      const int k = (int)(row_i / width % lane_groups), count = (int)(row_n - row_i);   \
+      __VA_ARGS__                                                                       \
+    }                                                                                   \
   } while (0)
-// Light bodies: |result| = sum of |body| over 0..n-1, whole blocks of 64 with the lanes in registers (|k| is constant
-// there after unrolling), the rest in memory.
-#define TN_ROW_SUM(result, n, body)                                                                \
-  do {                                                                                             \
-    int64_t row_i = 0;                                                                             \
-    const int64_t row_n = (n);                                                                     \
-    lanes whole = {0};                                                                             \
-    for (; row_i + TN_REDUCE_LANES <= row_n; row_i += TN_REDUCE_LANES) {                           \
-      _Pragma("GCC unroll 16") for (int k = 0; k < lane_groups; ++k) {                             \
-        const int64_t i = row_i + k * width;                                                       \
-        const int count = width;                                                                   \
-        whole.v[k] += body;                                                                        \
-      }                                                                                            \
-    }                                                                                              \
-    if (row_i == row_n) {                                                                          \
-      result = sum_lanes(whole);                                                                   \
-      break;                                                                                       \
-    }                                                                                              \
-    lanes spilled = whole;                                                                         \
-    int k = 0;                                                                                     \
-    for (; row_i + width <= row_n; row_i += width, ++k) {                                          \
-      const int64_t i = row_i;                                                                     \
-      const int count = width;                                                                     \
-      spilled.v[k] += body;                                                                        \
-    }                                                                                              \
-    if (row_i < row_n) {                                                                           \
-      const int64_t i = row_i;                                                                     \
-      const int count = (int)(row_n - row_i);                                                      \
-      spilled.v[k] += body;                                                                        \
-    }                                                                                              \
-    result = sum_lanes(spilled);                                                                   \
+// Light bodies: |result| = sum of |body| over 0..n-1, whole blocks of 64 with the lanes in registers (|k| is
+// constant there after unrolling), the rest in memory.
+#define TN_ROW_SUM(result, n, body)                                      \
+  do {                                                                   \
+    int64_t row_i = 0;                                                   \
+    const int64_t row_n = (n);                                           \
+    lanes whole = {0};                                                   \
+    for (; row_i + TN_REDUCE_LANES <= row_n; row_i += TN_REDUCE_LANES) { \
+      _Pragma("GCC unroll 16") for (int k = 0; k < lane_groups; ++k) {   \
+        const int64_t i = row_i + k * width;                             \
+        const int count = width;                                         \
+        whole.v[k] += body;                                              \
+      }                                                                  \
+    }                                                                    \
+    if (row_i == row_n) {                                                \
+      result = sum_lanes(whole);                                         \
+      break;                                                             \
+    }                                                                    \
+    lanes spilled = whole;                                               \
+    int k = 0;                                                           \
+    for (; row_i + width <= row_n; row_i += width, ++k) {                \
+      const int64_t i = row_i;                                           \
+      const int count = width;                                           \
+      spilled.v[k] += body;                                              \
+    }                                                                    \
+    if (row_i < row_n) {                                                 \
+      const int64_t i = row_i;                                           \
+      const int count = (int)(row_n - row_i);                            \
+      spilled.v[k] += body;                                              \
+    }                                                                    \
+    result = sum_lanes(spilled);                                         \
   } while (0)
 // The same where lanes do not matter: full vectors, then one part.
-#define TN_ROW_VECTORS(n, ...)                                   \
-  do {                                                           \
-    int64_t row_i = 0;                                           \
-    const int64_t row_n = (n);                                   \
-    for (; row_i + width <= row_n; row_i += width) {             \
-      const int64_t i = row_i;                                   \
-      const int count = width;                                   \
-      __VA_ARGS__                                                \
-    }                                                            \
-    if (row_i < row_n) {                                         \
-      const int64_t i = row_i;                                   \
-      const int count = (int)(row_n - row_i);                    \
-      __VA_ARGS__                                                \
-    }                                                            \
+#define TN_ROW_VECTORS(n, ...)                       \
+  do {                                               \
+    int64_t row_i = 0;                               \
+    const int64_t row_n = (n);                       \
+    for (; row_i + width <= row_n; row_i += width) { \
+      const int64_t i = row_i;                       \
+      const int count = width;                       \
+      __VA_ARGS__                                    \
+    }                                                \
+    if (row_i < row_n) {                             \
+      const int64_t i = row_i;                       \
+      const int count = (int)(row_n - row_i);        \
+      __VA_ARGS__                                    \
+    }                                                \
   } while (0)
 
 #endif  // TN_KERNELS_ISA_ROW_TYPES_H_

@@ -5,8 +5,8 @@
 #include "src/kernels/rows.h"
 
 enum {
-  TN_ROWS_COLUMNS = 64,   // columns of a task where the reduced dimension is not the last
-  TN_ROWS_BLOCK = 64,     // rows of a task that sums gradients of weights
+  TN_ROWS_COLUMNS = 64,  // columns of a task where the reduced dimension is not the last
+  TN_ROWS_BLOCK = 64,    // rows of a task that sums gradients of weights
 };
 
 // Operands of any kernel here; each reads the members it needs.
@@ -31,16 +31,21 @@ typedef struct tn_softmax_table {
   // Tasks: rows.
   tn_rows_fn_t cross_entropy, cross_entropy_backward;
 } tn_softmax_table_t;
-typedef struct tn_softmax_tables { tn_softmax_table_t type[TN_ROWS_TYPES]; } tn_softmax_tables_t;
+typedef struct tn_softmax_tables {
+  tn_softmax_table_t type[TN_ROWS_TYPES];
+} tn_softmax_tables_t;
 
 typedef struct tn_norm_table {
   tn_rows_fn_t layer_norm;           // rows
   tn_rows_fn_t layer_norm_backward;  // blocks of TN_ROWS_BLOCK rows; sums of weights go to the workspace
-  tn_rows_fn_t add_blocks;           // columns / TN_ROWS_COLUMNS: sums of the workspace to out_weight and out_bias
+  tn_rows_fn_t add_blocks;  // columns / TN_ROWS_COLUMNS: sums of the workspace to out_weight and out_bias
   tn_rows_fn_t group_norm, group_norm_backward;  // n * groups
   tn_rows_fn_t group_norm_weights;               // channels
-  tn_rows_fn_t batch_norm_train, batch_norm_infer, batch_norm_backward;  // channels, or TN_ROWS_COLUMNS of them: inner 1
+  tn_rows_fn_t batch_norm_train, batch_norm_infer,
+      batch_norm_backward;  // channels, or TN_ROWS_COLUMNS of them: inner 1
 } tn_norm_table_t;
-typedef struct tn_norm_tables { tn_norm_table_t type[TN_ROWS_TYPES]; } tn_norm_tables_t;
+typedef struct tn_norm_tables {
+  tn_norm_table_t type[TN_ROWS_TYPES];
+} tn_norm_tables_t;
 
 #endif  // TN_KERNELS_ISA_ROWS_TABLE_H_

@@ -25,11 +25,12 @@ static inline void tn_store_bf16(const float* x, uint16_t* out, int64_t count) {
     out[i] = (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
   }
 }
-static __attribute__((noinline, unused)) void tn_load_f16_plain(const uint16_t* x, float* out, int64_t count) {
+static __attribute__((noinline, unused)) void tn_load_f16_plain(const uint16_t* x, float* out,
+                                                                int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = tn_f16_to_f32(x[i]);
 }
-static __attribute__((noinline, unused, optimize("no-tree-vectorize"))) void tn_store_f16_plain(const float* x, uint16_t* out,
-                                                                                                int64_t count) {
+static __attribute__((noinline, unused, optimize("no-tree-vectorize"))) void tn_store_f16_plain(
+    const float* x, uint16_t* out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = tn_f32_to_f16(x[i]);
 }
 static inline void tn_load_f16(const uint16_t* x, float* out, int64_t count) {
@@ -44,7 +45,8 @@ static inline void tn_store_f16(const float* x, uint16_t* out, int64_t count) {
   int64_t i = 0;
 #ifdef __F16C__
   for (; i + 8 <= count; i += 8)
-    _mm_storeu_si128((__m128i*)(void*)(out + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128((__m128i*)(void*)(out + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
 #endif
   tn_store_f16_plain(x + i, out + i, count - i);
 }
@@ -59,14 +61,16 @@ TN_RARE void tn_store_f8(bool is_e5m2, const float* x, uint8_t* out, int64_t cou
 }
 
 // |dtype| is F16, BF16, F8E4M3FN or F8E5M2.
-static __attribute__((unused)) void tn_load_small(tn_dtype_t dtype, const void* x, float* out, int64_t count) {
+static __attribute__((unused)) void tn_load_small(tn_dtype_t dtype, const void* x, float* out,
+                                                  int64_t count) {
   switch (dtype) {
     case TN_BF16: tn_load_bf16(x, out, count); break;
     case TN_F16: tn_load_f16(x, out, count); break;
     default: tn_load_f8(dtype == TN_F8E5M2, x, out, count); break;
   }
 }
-static __attribute__((unused)) void tn_store_small(tn_dtype_t dtype, const float* x, void* out, int64_t count) {
+static __attribute__((unused)) void tn_store_small(tn_dtype_t dtype, const float* x, void* out,
+                                                   int64_t count) {
   switch (dtype) {
     case TN_BF16: tn_store_bf16(x, out, count); break;
     case TN_F16: tn_store_f16(x, out, count); break;

@@ -32,11 +32,11 @@ TN_INLINE vf vf_most(vf a, vf b) {
 
 // All lanes to one by halving: lane l with lane l + half.
 #if defined(TN_ISA_AVX2)
-#define TN_HALVE(name, op)                                                            \
-  TN_INLINE float name(vf x) {                                                        \
+#define TN_HALVE(name, op)                                                                 \
+  TN_INLINE float name(vf x) {                                                             \
     __m128 v = op(_mm256_castps256_ps128((__m256)x), _mm256_extractf128_ps((__m256)x, 1)); \
-    v = op(v, _mm_movehl_ps(v, v));                                                   \
-    return _mm_cvtss_f32(op(v, _mm_movehdup_ps(v)));                                  \
+    v = op(v, _mm_movehl_ps(v, v));                                                        \
+    return _mm_cvtss_f32(op(v, _mm_movehdup_ps(v)));                                       \
   }
 TN_HALVE(vf_sum_lanes, _mm_add_ps)
 TN_HALVE(vf_max_lanes, _mm_max_ps)
@@ -99,7 +99,8 @@ TN_INLINE vf vf_log(vf x) {
   vf y = f + vf_fma(ef, vf_splat(-0x1.05c61p-29f), t);
   y = vf_fma(ef, vf_splat(0x1.62e43p-1f), y);
   vi good = (x > 0.0f) & (x < __builtin_inff());
-  vf other = vf_pick(x == 0.0f, vf_splat(-__builtin_inff()), vf_pick(x < 0.0f, vf_splat(__builtin_nanf("")), x));
+  vf other =
+      vf_pick(x == 0.0f, vf_splat(-__builtin_inff()), vf_pick(x < 0.0f, vf_splat(__builtin_nanf("")), x));
   return vf_pick(good, y, other);
 }
 TN_INLINE float tn_log_one(float x) { return vf_log(vf_splat(x))[0]; }
