@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
-import run_tests  # noqa: E402
+import run_tests
 
 # Tests whose source starts threads or runs on the pool; the others have nothing for TSan to see.
 THREADED_WORDS = ("tn_pool", "pthread_", "thrd_", "tn_stream", "tn_event", "stdatomic")

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 try:
-    import torch_neuronx  # noqa: F401  # before torch.testing._internal, which freezes the device's name
+    import torch_neuronx  # before torch.testing._internal, which freezes the device's name
 except ImportError:
     pass
 
