@@ -28,6 +28,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/sub.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include <cstdlib>
@@ -80,7 +81,7 @@ Tensor nonzero(const Tensor& self) {
   const int64_t count = positions.numel(), rank = self.dim();
   if (rank == 0 || count == 0) return at::empty({count, rank}, positions.options());
   if (rank == 1) return positions.unsqueeze(1).contiguous();
-  return at::stack(unravel(positions, self.sizes()), 1);
+  return at::stack(unravel(positions, self.sizes()), 0).t();  // the layout of the CPU kernel
 }
 
 Tensor& nonzero_out(const Tensor& self, Tensor& out) {
@@ -158,6 +159,12 @@ Tensor multinomial(const Tensor& self, int64_t count, bool replacement, std::opt
   return at::argmax(at::div(self.unsqueeze(-2), waits), -1);
 }
 
+// Plain zeros: a storage-less tensor would crash kernels that read it.
+Tensor efficient_zeros(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                       std::optional<at::Device> device, std::optional<bool> pin_memory) {
+  return at::zeros(size, dtype, layout, device ? *device : c10::Device(kNeuron), pin_memory);
+}
+
 void assert_async_message(const Tensor& self, std::string_view message) {
   count_executed(account_assert);
   TORCH_CHECK(at::ne(self, 0).item<bool>(), message.empty() ? "Expected Tensor with single nonzero value, but got zero"
@@ -192,6 +199,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("native_batch_norm", TORCH_FN(native_batch_norm));
   m.impl("_fused_sdp_choice", TORCH_FN(fused_sdp_choice));
   m.impl("randperm.generator_out", TORCH_FN(randperm_out));
+  m.impl("_efficientzerotensor", TORCH_FN(efficient_zeros));
   m.impl("multinomial", TORCH_FN(multinomial));
   m.impl("_assert_async", TORCH_FN(assert_async));
   m.impl("_assert_async.msg", TORCH_FN(assert_async_message));

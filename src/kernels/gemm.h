@@ -50,7 +50,7 @@ typedef struct tn_gemm {
   int64_t c_batch[TN_GEMM_BATCH], c_row, c_col;
   // Epilogue. Floats only, except alpha and beta being 1.
   float alpha;          // 0 means not given: 1 (a true alpha of 0 is a case for the caller)
-  float beta;           // factor of addend
+  float beta;           // factor of addend; 0: addend is not read
   const void* addend;   // out_dtype, or NULL; may be c itself with c's strides
   int64_t addend_batch[TN_GEMM_BATCH], addend_row, addend_col;
   const void* bias;     // out_dtype, along n (same for all batches), or NULL
@@ -62,7 +62,8 @@ typedef struct tn_gemm {
 
 // Whether tn_gemm_run takes these dtypes.
 bool tn_gemm_supports(tn_dtype_t dtype, tn_dtype_t out_dtype);
-// Bytes of workspace that tn_gemm_run needs (64-aligned); may be 0. Does not read pointers.
+// Bytes of workspace that tn_gemm_run needs (64-aligned); may be 0. Pointers do not matter and may be NULL still;
+// strides and beta of what will be present must be set.
 size_t tn_gemm_workspace(const tn_gemm_t* gemm, int thread_count);
 // |pool| may be NULL. |thread_count| given to tn_gemm_workspace must not be less than the pool's.
 void tn_gemm_run(const tn_gemm_t* gemm, tn_pool_t* pool, void* workspace);

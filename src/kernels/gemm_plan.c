@@ -57,7 +57,7 @@ static void normalize_batch(tn_gemm_t* g) {
     g->a_batch[rank] = g->a_batch[i];
     g->b_batch[rank] = g->b_batch[i];
     g->c_batch[rank] = g->c_batch[i];
-    g->addend_batch[rank] = g->addend ? g->addend_batch[i] : 0;
+    g->addend_batch[rank] = g->beta != 0 ? g->addend_batch[i] : 0;
     const int64_t d = g->batch_dims[rank];
     const int last = rank - 1;
     if (rank > 0 && g->a_batch[last] == g->a_batch[rank] * d && g->b_batch[last] == g->b_batch[rank] * d &&
@@ -75,9 +75,9 @@ static void normalize_batch(tn_gemm_t* g) {
   const bool is_row = g->m == 1 || g->n == 1;  // summed in another order
   while (g->batch_rank > 0 && !is_row) {
     const int i = g->batch_rank - 1;
-    if (g->b_batch[i] != 0 || g->row_bias != NULL) break;
+    if (g->b_batch[i] != 0 || g->row_bias_stride != 0) break;
     if (g->a_batch[i] != g->a_row * g->m || g->c_batch[i] != g->c_row * g->m ||
-               (g->addend != NULL && g->addend_batch[i] != g->addend_row * g->m)) {
+               (g->beta != 0 && g->addend_batch[i] != g->addend_row * g->m)) {
       break;
     }
     g->m *= g->batch_dims[i];
@@ -96,7 +96,8 @@ void tn_gemm_plan(const tn_gemm_t* gemm, int thread_count, const tn_gemm_table_t
   *p = (tn_gemm_plan_t){.g = *gemm};
   tn_gemm_t* g = &p->g;
   if (g->alpha == 0) g->alpha = 1;
-  if (g->addend == NULL) g->addend_row = g->addend_col = 0;
+  // Pointers are unknown when the workspace is sized: beta tells whether there is an addend.
+  if (g->beta == 0) g->addend = NULL, g->addend_row = g->addend_col = 0;
   p->batch = 1;
   for (int i = 0; i < g->batch_rank; ++i) p->batch *= g->batch_dims[i];
   const int64_t outputs = p->batch * g->m * g->n;
@@ -153,7 +154,7 @@ void tn_gemm_plan(const tn_gemm_t* gemm, int thread_count, const tn_gemm_table_t
   p->packs_b = !p->is_row && (!b_fits || g->n < lanes || (g->m > 24 && g->k * g->n * p->element > 48 * 1024));
   p->shares_b = p->packs_b && p->row_blocks > 1 && p->slices == 1;
 
-  const bool is_plain = g->addend == NULL;
+  const bool is_plain = g->beta == 0;
   p->sums_in_c = p->slices == 1 && g->out_dtype == (is_f64 ? TN_F64 : TN_F32) && g->c_col == 1 && is_plain;
   p->sums_in_scratch = p->slices == 1 && !p->sums_in_c && (!is_one_block || p->is_row);
   const int64_t tasks = p->batch * p->row_blocks * p->col_blocks;

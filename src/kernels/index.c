@@ -203,30 +203,38 @@ static inline int64_t vector_offset(const plan_t* p, const char* index, int64_t 
   }
 typedef void (*fast_fn_t)(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low,
                           int64_t high, char* operand, char* other, const char* index);
-#define FAST_GATHER(bytes) FAST_LOOP(gather_##bytes, memcpy(other, operand + i * step, bytes);)
+// Clamped gathers get |size| 0 and the extent in |high|; dropping scatters have it in |high| too.
+#define FAST_GATHER(bytes)                                             \
+  FAST_LOOP(gather_##bytes, memcpy(other, operand + i * step, bytes);) \
+  FAST_LOOP(clamp_##bytes, i = i < 0       ? 0                         \
+                               : i >= high ? high - 1                  \
+                                           : i;                        \
+            memcpy(other, operand + i * step, bytes);)
 #define FAST_ASSIGN(bytes) \
   FAST_LOOP(assign_##bytes, if (i >= low && i < high) memcpy(operand + i * step, other, bytes);)
 #define FAST_SUM(name, T) \
   FAST_LOOP(name,         \
             if (i >= low && i < high) * (T*)(void*)(operand + i * step) += *(const T*)(const void*)other;)
-FAST_GATHER(1)
-FAST_GATHER(2) FAST_GATHER(4) FAST_GATHER(8) FAST_GATHER(16) FAST_GATHER(32) FAST_GATHER(64) FAST_ASSIGN(1)
-    FAST_ASSIGN(2) FAST_ASSIGN(4) FAST_ASSIGN(8) FAST_ASSIGN(16) FAST_SUM(sum_f32, float)
-        FAST_SUM(sum_f64, double) FAST_SUM(sum_i32, uint32_t) FAST_SUM(sum_i64, uint64_t)
+// clang-format off
+FAST_GATHER(1) FAST_GATHER(2) FAST_GATHER(4) FAST_GATHER(8) FAST_GATHER(16) FAST_GATHER(32) FAST_GATHER(64)
+FAST_ASSIGN(1) FAST_ASSIGN(2) FAST_ASSIGN(4) FAST_ASSIGN(8) FAST_ASSIGN(16)
+FAST_SUM(sum_f32, float) FAST_SUM(sum_f64, double) FAST_SUM(sum_i32, uint32_t) FAST_SUM(sum_i64, uint64_t)
+    // clang-format on
 
-            static fast_fn_t
-    fast_loop(const plan_t* p, int64_t run, tn_reduce_kind_t kind, tn_dtype_t dtype) {
-  if (p->component_count != 1 || p->bounds == TN_BOUNDS_CLAMP || p->block_rank != 1) return NULL;
+    static fast_fn_t fast_loop(const plan_t* p, int64_t run, tn_reduce_kind_t kind, tn_dtype_t dtype) {
+  if (p->component_count != 1 || p->component[0].limit != p->component[0].size - 1 || p->block_rank != 1)
+    return NULL;
   if (p->index_dtype != TN_I64 && p->index_dtype != TN_I32) return NULL;
   if (!p->is_scatter) {
+    const bool clamps = p->bounds == TN_BOUNDS_CLAMP;
     switch (run) {
-      case 1: return gather_1;
-      case 2: return gather_2;
-      case 4: return gather_4;
-      case 8: return gather_8;
-      case 16: return gather_16;
-      case 32: return gather_32;
-      case 64: return gather_64;
+      case 1: return clamps ? clamp_1 : gather_1;
+      case 2: return clamps ? clamp_2 : gather_2;
+      case 4: return clamps ? clamp_4 : gather_4;
+      case 8: return clamps ? clamp_8 : gather_8;
+      case 16: return clamps ? clamp_16 : gather_16;
+      case 32: return clamps ? clamp_32 : gather_32;
+      case 64: return clamps ? clamp_64 : gather_64;
       default: return NULL;
     }
   }
@@ -258,7 +266,9 @@ static void point_row(plan_t* p, const dim_t* d, int64_t n, const dim_t* block, 
     const component_t* c = &p->component[0];
     const bool is_i64 = p->index_dtype == TN_I64;
     if (!p->checks_late) {
-      p->fast(d, is_i64, n, c->size, c->step, low, high, operand, other, index);
+      const bool clamps = p->bounds == TN_BOUNDS_CLAMP;
+      p->fast(d, is_i64, n, clamps ? 0 : c->size, c->step, low, high < c->size ? high : c->size, operand,
+              other, index);
       return;
     }
     enum { CHUNK = 512 };
@@ -370,7 +380,8 @@ static tn_status_t run_plan(tn_pool_t* pool, plan_t* p, const tn_view_t* indices
   // Short gathers check on their way: the indices are then read once. Nothing else may be written before the
   // check.
   const int64_t run = elements * p->size;
-  const bool checks_late = !p->is_scatter && run <= 64 && p->component_count == 1 && p->index_dtype == TN_I64;
+  const bool checks_late = !p->is_scatter && p->bounds != TN_BOUNDS_CLAMP && run <= 64 &&
+                           p->component_count == 1 && p->index_dtype == TN_I64;
   if (!checks_late) TN_TRY(check_indices(p, indices, vector_dim));
   if (points * elements == 0) return TN_OK;
   for (int k = 0; k < p->component_count; ++k)
