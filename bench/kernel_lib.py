@@ -29,6 +29,26 @@ class Gemm(ctypes.Structure):
                 ("row_bias", ctypes.c_void_p), ("row_bias_stride", ctypes.c_int64), ("activation", ctypes.c_int)]
 
 
+I64x3 = ctypes.c_int64 * 3
+
+
+class Convolve(ctypes.Structure):
+    """tn_convolve_t of src/kernels/conv.h."""
+
+    _fields_ = [
+        ("dtype", ctypes.c_int), ("out_dtype", ctypes.c_int), ("spatial", ctypes.c_int),
+        *((name, ctypes.c_int64) for name in ("batch", "groups", "in_channels", "out_channels")),
+        *((name, I64x3) for name in ("in_dims", "kernel", "out_dims", "stride", "low", "in_dilation", "dilation")),
+        ("in_", ctypes.c_void_p), ("in_batch", ctypes.c_int64), ("in_group", ctypes.c_int64),
+        ("in_channel", ctypes.c_int64), ("in_strides", I64x3),
+        ("weight", ctypes.c_void_p), ("weight_group", ctypes.c_int64), ("weight_out", ctypes.c_int64),
+        ("weight_in", ctypes.c_int64), ("weight_strides", I64x3),
+        ("out", ctypes.c_void_p), ("out_batch", ctypes.c_int64), ("out_group", ctypes.c_int64),
+        ("out_channel", ctypes.c_int64), ("out_strides", I64x3),
+        ("bias", ctypes.c_void_p), ("bias_group", ctypes.c_int64), ("bias_stride", ctypes.c_int64),
+        ("activation", ctypes.c_int)]
+
+
 class Lib:
     """libtn with a pool of |threads| threads."""
 
@@ -56,6 +76,38 @@ class Lib:
         run, ref, pool, space = self.lib.tn_gemm_run, ctypes.byref(g), self.pool, ctypes.c_void_p(at)
 
         def call(keep: tuple = (g, workspace, a, b, c)) -> None:
+            run(ref, pool, space)
+
+        return call
+
+    def conv(self, x: torch.Tensor, w: torch.Tensor, y: torch.Tensor, stride: int, pad: int, groups: int,
+             kind: str = "forward") -> Callable[[], None]:
+        """A call of the convolution y = conv(x, w) ("forward"), or of its gradient written to x ("data") or w
+        ("weight"), with the same stride and padding on every axis."""
+        spatial = x.dim() - 2
+        f = Convolve(dtype=DTYPES[x.dtype], out_dtype=DTYPES[x.dtype], spatial=spatial, batch=x.shape[0], groups=groups,
+                     in_channels=x.shape[1] // groups, out_channels=w.shape[0] // groups)
+        for a in range(spatial):
+            f.in_dims[a], f.kernel[a], f.out_dims[a] = x.shape[a + 2], w.shape[a + 2], y.shape[a + 2]
+            f.stride[a], f.low[a], f.in_dilation[a], f.dilation[a] = stride, pad, 1, 1
+            f.in_strides[a], f.weight_strides[a], f.out_strides[a] = x.stride(a + 2), w.stride(a + 2), y.stride(a + 2)
+        f.in_, f.in_batch, f.in_channel, f.in_group = x.data_ptr(), x.stride(0), x.stride(1), x.stride(1) * f.in_channels
+        f.weight, f.weight_out, f.weight_in = w.data_ptr(), w.stride(0), w.stride(1)
+        f.weight_group = w.stride(0) * f.out_channels
+        f.out, f.out_batch, f.out_channel = y.data_ptr(), y.stride(0), y.stride(1)
+        f.out_group = y.stride(1) * f.out_channels
+        if kind != "forward":
+            derive = self.lib.tn_conv_backward_data if kind == "data" else self.lib.tn_conv_backward_weight
+            derive.restype = Convolve
+            derive.argtypes = [ctypes.POINTER(Convolve), ctypes.c_void_p, ctypes.c_void_p]
+            f = derive(ctypes.byref(f), y.data_ptr(), x.data_ptr() if kind == "data" else w.data_ptr())
+        self.lib.tn_conv_workspace.restype = ctypes.c_size_t
+        size = self.lib.tn_conv_workspace(ctypes.byref(f), self.threads)
+        workspace = torch.empty(size + 64, dtype=torch.uint8)
+        at = (workspace.data_ptr() + 63) & ~63
+        run, ref, pool, space = self.lib.tn_conv_run, ctypes.byref(f), self.pool, ctypes.c_void_p(at)
+
+        def call(keep: tuple = (f, workspace, x, w, y)) -> None:
             run(ref, pool, space)
 
         return call
