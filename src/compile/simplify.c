@@ -25,6 +25,23 @@ static bool is_exact_widening(tn_dtype_t from, tn_dtype_t to) {
   return false;
 }
 
+// What a reduction of no elements gives.
+static tn_scalar_t reduce_identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
+  const tn_dtype_class_t c = tn_dtype_class(dtype);
+  const int bits = 8 * (int)tn_dtype_size(dtype);
+  const bool is_max = kind == TN_REDUCE_MAX;
+  switch (kind) {
+    case TN_REDUCE_PROD: return tn_scalar_from_double(dtype, 1.0);
+    case TN_REDUCE_AND: return tn_scalar_from_int(dtype, -1);
+    case TN_REDUCE_MAX:
+    case TN_REDUCE_MIN:
+      if (c == TN_CLASS_FLOAT) return tn_scalar_from_double(dtype, is_max ? -__builtin_inf() : __builtin_inf());
+      if (c == TN_CLASS_SIGNED) return tn_scalar_from_int(dtype, (is_max ? INT64_MIN : INT64_MAX) >> (64 - bits));
+      return tn_scalar_from_int(dtype, is_max ? 0 : -1);
+    default: return tn_scalar_from_double(dtype, 0.0);
+  }
+}
+
 static const tn_node_t* simplify_node(tn_graph_t* graph, const tn_node_t* node, const tn_node_t* const* x) {
   int64_t count = 0;
   switch (node->op) {
@@ -67,6 +84,12 @@ static const tn_node_t* simplify_node(tn_graph_t* graph, const tn_node_t* node, 
       break;
     case TN_OP_SELECT:
       if (x[1] == x[2]) return x[1];
+      break;
+    case TN_OP_REDUCE:
+      if (x[0] && tn_type_element_count(&x[0]->types[0]) == 0)
+        return tn_constant_splat(graph, &node->types[0],
+                                 reduce_identity((tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, 0),
+                                                 node->types[0].dtype));
       break;
     default: break;
   }

@@ -90,6 +90,18 @@ TN_TEST(reductions_follow_the_interpreter) {
     }
 }
 
+TN_TEST(reductions_of_nothing_are_identities) {
+  static const int64_t k_dims[][2] = {{0, 5}, {5, 0}, {0, 0}, {0, 1}};
+  static const tn_reduce_kind_t k_kinds[] = {TN_REDUCE_SUM, TN_REDUCE_PROD, TN_REDUCE_MAX, TN_REDUCE_MIN};
+  for (size_t s = 0; s < sizeof(k_dims) / sizeof(k_dims[0]); ++s)
+    for (size_t k = 0; k < sizeof(k_kinds) / sizeof(k_kinds[0]); ++k) {
+      const int64_t both[] = {0, 1}, second[] = {1};
+      reduce_case(2, k_dims[s], 2, both, k_kinds[k]);
+      reduce_case(2, k_dims[s], 1, both, k_kinds[k]);
+      reduce_case(2, k_dims[s], 1, second, k_kinds[k]);
+    }
+}
+
 TN_TEST(long_reductions_run_in_blocks) {
   static const int64_t k_dims[][2] = {{1, 16384}, {1, 16385}, {3, 50000}, {1000, 3}, {257, 64}, {512, 1}, {128, 300}};
   for (size_t s = 0; s < sizeof(k_dims) / sizeof(k_dims[0]); ++s)

@@ -71,6 +71,7 @@ static tn_status_t run_kernel(const tn_sim_kernel_t* kernel, void* const* base, 
   kernel_run_t run = {.kernel = kernel,
                       .args = {.ptr = pointers, .stride = kernel->strides, .dim = kernel->dims, .scalar = scalars}};
   const int64_t outer = kernel->outer_count, vector = kernel->vector_extent;
+  if (outer == 0 || vector == 0) return TN_OK;  // operands of empty tensors have no memory
   if (outer * vector * kernel->cost <= SERIAL_COST || !pool) {
     run_range(&run, 0, outer, 0, vector);
     return run.error;
