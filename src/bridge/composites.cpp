@@ -7,6 +7,7 @@
 #include <ATen/ops/_native_batch_norm_legit.h>
 #include <ATen/ops/_native_batch_norm_legit_no_training.h>
 #include <ATen/ops/all.h>
+#include <ATen/ops/any.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/argsort.h>
@@ -15,10 +16,12 @@
 #include <ATen/ops/div.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/eq.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ge.h>
 #include <ATen/ops/gt.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/logical_not.h>
 #include <ATen/ops/multinomial_native.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/remainder.h>
@@ -72,6 +75,7 @@ OpAccount* account_equal = op_account("aten::equal", "");
 OpAccount* account_randperm = op_account("aten::randperm", "");
 OpAccount* account_multinomial = op_account("aten::multinomial", "");
 OpAccount* account_assert = op_account("aten::_assert_async", "");
+OpAccount* account_isin = op_account("aten::isin", "Tensor_Tensor");
 OpAccount* account_batch_norm = op_account("aten::native_batch_norm", "");
 
 Tensor nonzero(const Tensor& self) {
@@ -130,6 +134,14 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   Tensor mean = *running_mean, var = *running_var;
   if (training) return at::_native_batch_norm_legit(input, weight, bias, mean, var, true, momentum, eps);
   return at::_native_batch_norm_legit_no_training(input, weight, bias, mean, var, momentum, eps);
+}
+
+Tensor isin(const Tensor& elements, const Tensor& tests, bool, bool invert) {
+  count_executed(account_isin);
+  if (elements.numel() == 0 || tests.numel() == 0)
+    return at::full(elements.sizes(), invert, elements.options().dtype(at::kBool));
+  const Tensor found = at::any(at::eq(elements.unsqueeze(-1), tests.reshape(-1)), -1);
+  return invert ? at::logical_not(found) : found;
 }
 
 // The order of random 63-bit keys; two equal keys among n are a matter of n^2 / 2^64.
@@ -200,6 +212,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_fused_sdp_choice", TORCH_FN(fused_sdp_choice));
   m.impl("randperm.generator_out", TORCH_FN(randperm_out));
   m.impl("_efficientzerotensor", TORCH_FN(efficient_zeros));
+  m.impl("isin.Tensor_Tensor", TORCH_FN(isin));
   m.impl("multinomial", TORCH_FN(multinomial));
   m.impl("_assert_async", TORCH_FN(assert_async));
   m.impl("_assert_async.msg", TORCH_FN(assert_async_message));

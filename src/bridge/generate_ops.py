@@ -14,9 +14,11 @@ import sys
 
 # Composite operators that tests and users look for by name; they compute no gradient of their own.
 COMPOSITES = {"isfinite", "isinf", "isreal", "isposinf", "isneginf", "one_hot"}
-# Operators whose identity the bridge itself implements (tensors.cpp, copy.cpp).
+# Operators that the bridge itself implements (tensors.cpp, copy.cpp, composites.cpp).
 OWN = {"copy_", "_copy_from", "_copy_from_and_resize", "resize_", "set_", "record_stream", "_local_scalar_dense",
-       "empty.memory_format", "empty_strided", "as_strided", "view", "_reshape_alias", "unfold"}
+       "empty.memory_format", "empty_strided", "as_strided", "view", "_reshape_alias", "unfold",
+       "isin.Tensor_Tensor", "nonzero", "nonzero.out", "masked_select", "equal", "native_batch_norm", "multinomial",
+       "randperm.generator_out", "_efficientzerotensor"}
 
 
 def lowered_names(folder: str) -> list[str]:

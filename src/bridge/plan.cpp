@@ -314,6 +314,13 @@ class Builder {
     const tn_type_t& type = node->types[0];
     const c10::IntArrayRef sizes(type.dims, type.rank);
     const bool is_pointwise = info_.row->layout == TN_LAYOUT_POINTWISE;
+    if (!target.is_non_overlapping_and_dense()) {
+      for (int i = 0; i < static_cast<int>(target.dim()); ++i)
+        if (target.sizes()[i] > 1 && target.strides()[i] == 0) {
+          out_reason = "written tensor overlaps itself";
+          return false;
+        }
+    }
     if (target.sizes() != sizes) {
       out_reason = "result does not have the size of the written tensor";
       if (info_.kind != OpKind::Out) return false;
@@ -331,13 +338,6 @@ class Builder {
       out_reason = "written tensor has another dtype than the result";
       if (!is_pointwise || !c10::canCast(to_torch(type.dtype), target.scalar_type())) return false;
       node = tn_convert(graph_, node, dtype);
-    }
-    if (!target.is_non_overlapping_and_dense()) {
-      for (int i = 0; i < type.rank; ++i)
-        if (target.sizes()[i] > 1 && target.strides()[i] == 0) {
-          out_reason = "written tensor overlaps itself";
-          return false;
-        }
     }
     bool overlaps = false;
     int same_as = param_of_[flat];
