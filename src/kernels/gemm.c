@@ -195,12 +195,15 @@ static void pack_shared_b(void* context, int64_t begin, int64_t end, int worker)
   const tn_gemm_t* g = &p->g;
   const size_t in_size = tn_dtype_size(g->dtype);
   const int64_t panels = (g->n + p->panel - 1) / p->panel, offset = batch_offsets(g, run->batch_index).b;
-  for (int64_t task = begin; task < end; ++task) {
+  for (int64_t task = begin; task < end;) {
+    // Neighbouring panels of one block of k at once, so that rows of B are read in longer runs.
     const int64_t k = task / panels * TN_GEMM_BLOCK, j = task % panels * p->panel;
+    const int64_t count = min_i64(end - task, panels - task % panels);
     const int64_t depth = min_i64(TN_GEMM_BLOCK, g->k - k);
     char* out = run->shared_b + (size_t)(k * panels * p->panel + j * depth) * (size_t)p->element;
     run->table->pack_b(g->dtype, at_const(g->b, offset + k * g->b_row + j * g->b_col, in_size), g->b_row, g->b_col,
-                       depth, min_i64(p->panel, g->n - j), p->panel, out);
+                       depth, min_i64(count * p->panel, g->n - j), p->panel, out);
+    task += count;
   }
 }
 
