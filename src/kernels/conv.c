@@ -209,6 +209,29 @@ static void run_tasks(void* context, int64_t begin, int64_t end, int worker) {
   }
 }
 
+// Task: (block of groups, block of pixels) of a depthwise convolution.
+static void run_depthwise(void* context, int64_t begin, int64_t end, int worker) {
+  const tn_conv_state_t* s = context;
+  const tn_conv_plan_t* p = s->plan;
+  const tn_convolve_t* g = &p->g;
+  enum { ROW = TN_CONV_DEPTHWISE_COLS + 8 };
+  float* sums = (float*)(s->per_thread + (size_t)worker * (p->b_size + p->sum_size));
+  const int64_t col_blocks = (s->part.pixels + TN_CONV_DEPTHWISE_COLS - 1) / TN_CONV_DEPTHWISE_COLS;
+  for (int64_t task = begin; task < end; ++task) {
+    const int64_t col = task % col_blocks * TN_CONV_DEPTHWISE_COLS, group = task / col_blocks * TN_CONV_DEPTHWISE_GROUPS;
+    const int64_t cols = min_i64(TN_CONV_DEPTHWISE_COLS, s->part.pixels - col);
+    const int64_t groups = min_i64(TN_CONV_DEPTHWISE_GROUPS, g->groups - group);
+    tn_conv_image_t image = s->part.image;
+    image.in = s->in + group * g->in_group * p->element;
+    s->table->depthwise_f32(&image, col, (int)cols, groups, g->in_group, (const float*)weight_region(s, group, 0, 0),
+                            (int64_t)(p->weight_region / sizeof(float)), sums, ROW);
+    tn_gemm_finish_t finish = finish_of(s, group, 0);
+    finish.out_row = g->out_group;
+    finish.row_bias_stride = g->bias_group;
+    finish_pixels(s, &finish, (const char*)sums, ROW, groups, col, cols);
+  }
+}
+
 // Task: one (group, out channel): adds its slices in order.
 static void combine_slices(void* context, int64_t begin, int64_t end, int worker) {
   (void)worker;
@@ -239,7 +262,7 @@ bool tn_conv_supports(tn_dtype_t dtype, tn_dtype_t out_dtype) {
 
 size_t tn_conv_workspace(const tn_convolve_t* conv, int thread_count) {
   tn_conv_plan_t p;
-  tn_conv_plan(conv, thread_count, TN_ISA_PICK(tn_gemm_table), &p);
+  tn_conv_plan(conv, thread_count, TN_ISA_PICK(tn_gemm_table), TN_ISA_PICK(tn_conv_table), &p);
   if (p.is_gemm) return tn_gemm_workspace(&p.gemm, thread_count);
   return p.input_size + p.weight_size + p.slice_size + (p.b_size + p.sum_size) * (size_t)thread_count;
 }
@@ -248,7 +271,7 @@ void tn_conv_run(const tn_convolve_t* conv, tn_pool_t* pool, void* workspace) {
   tn_conv_plan_t p;
   tn_conv_state_t s = {.plan = &p, .gemm = TN_ISA_PICK(tn_gemm_table), .table = TN_ISA_PICK(tn_conv_table),
                        .in = conv->in, .original = conv->in};
-  tn_conv_plan(conv, pool ? tn_pool_thread_count(pool) : 1, s.gemm, &p);
+  tn_conv_plan(conv, pool ? tn_pool_thread_count(pool) : 1, s.gemm, s.table, &p);
   if (p.is_gemm) {
     tn_gemm_run(&p.gemm, pool, workspace);
     return;
@@ -282,6 +305,12 @@ void tn_conv_run(const tn_convolve_t* conv, tn_pool_t* pool, void* workspace) {
     const double flops = 2.0 * pack_cost * (double)s.part.pixels;
     tn_pool_t* task_pool = flops < 3e5 ? NULL : pool;
     tn_pool_run(pack_cost < 2e4 ? NULL : pool, packs, pack_cost / (double)(packs + 1) < 8192 ? 4 : 1, pack_weights, &s);
+    if (p.is_depthwise && s.part.k > 0) {
+      const int64_t blocks = (s.part.pixels + TN_CONV_DEPTHWISE_COLS - 1) / TN_CONV_DEPTHWISE_COLS *
+                             ((g->groups + TN_CONV_DEPTHWISE_GROUPS - 1) / TN_CONV_DEPTHWISE_GROUPS);
+      tn_pool_run(task_pool, blocks, 1, run_depthwise, &s);
+      continue;
+    }
     const int64_t tasks = g->groups * p.row_blocks * s.part.slices *
                           ((s.part.pixels + p.block_cols - 1) / p.block_cols);
     const double task_flops = flops / (double)tasks + 1;

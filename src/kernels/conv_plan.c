@@ -155,7 +155,8 @@ void tn_conv_part(const tn_conv_plan_t* p, int64_t residue, tn_conv_part_t* part
   part->slices = part->k ? ceil_div(part->k, part->slice_length) : 1;
 }
 
-void tn_conv_plan(const tn_convolve_t* conv, int thread_count, const tn_gemm_table_t* table, tn_conv_plan_t* p) {
+void tn_conv_plan(const tn_convolve_t* conv, int thread_count, const tn_gemm_table_t* table,
+                  const tn_conv_table_t* conv_table, tn_conv_plan_t* p) {
   *p = (tn_conv_plan_t){.g = normalize(conv)};
   tn_convolve_t* g = &p->g;
   p->element = g->dtype == TN_F64 ? 8 : 4;
@@ -172,10 +173,13 @@ void tn_conv_plan(const tn_convolve_t* conv, int thread_count, const tn_gemm_tab
   }
   p->slices = 1;
   int64_t slice_sums = 0;
+  bool steps_fit = true;  // pixels near enough for 32-bit lane offsets
   for (int64_t r = 0; r < p->residues; ++r) {
     tn_conv_part_t part;
     tn_conv_part(p, r, &part);
     p->max_k = max_i64(p->max_k, part.k);
+    const int64_t step = part.image.in_step[TN_CONV_PIXEL_DIMS - 1];
+    steps_fit = steps_fit && step < INT32_MAX / 8 && step > INT32_MIN / 8;
     p->max_pixels = max_i64(p->max_pixels, part.pixels);
     if (part.slices > 1) {
       p->slices = max_i64(p->slices, part.slices);
@@ -208,6 +212,15 @@ void tn_conv_plan(const tn_convolve_t* conv, int thread_count, const tn_gemm_tab
   p->block_rows = min_i64(rows, ceil_div(ceil_div(rows, TN_GEMM_TILE_ROWS), row_blocks) * TN_GEMM_TILE_ROWS);
   p->row_blocks = ceil_div(rows, p->block_rows);
   const size_t element = (size_t)p->element;
+  p->is_depthwise = conv_table->depthwise_f32 != NULL && p->element == 4 && g->in_channels == 1 && rows == 1 && g->groups >= 4 && p->slices == 1 &&
+                    p->max_k > 0 && p->max_k <= TN_CONV_DEPTHWISE_TAPS &&
+                    steps_fit;
+  if (p->is_depthwise) {
+    p->weight_region = (size_t)(p->max_k + TN_GEMM_PACK_SLACK) * element;
+    p->weight_size = round_64(p->weight_region * (size_t)g->groups);
+    p->sum_size = round_64((size_t)TN_CONV_DEPTHWISE_GROUPS * (TN_CONV_DEPTHWISE_COLS + 8) * element);
+    return;
+  }
   const int64_t k_blocks = max_i64(1, ceil_div(p->max_k, TN_GEMM_BLOCK)), depth = min_i64(p->max_k, TN_GEMM_BLOCK);
   p->weight_region = round_64((size_t)(p->block_rows * depth + TN_GEMM_PACK_SLACK) * element);
   p->weight_size = p->weight_region * (size_t)(g->groups * p->row_blocks * k_blocks);

@@ -5,10 +5,13 @@
 #include "kernels/conv_table.h"
 #include "kernels/gemm_table.h"
 
+enum { TN_CONV_DEPTHWISE_GROUPS = 64 };  // groups whose sums a thread holds
+
 typedef struct tn_conv_plan {
   tn_convolve_t g;     // normal form: three axes; 16-bit input replaced by its f32 copy (|in| is set at run time)
   bool is_gemm;        // one tap: |gemm| does it all
   tn_gemm_t gemm;
+  bool is_depthwise;   // one channel in and out per group
   bool widens;         // |in| is copied to f32 first
   int element;         // bytes of a sum
   int64_t residue_dims[TN_CONV_AXES], residues;  // classes of out positions mod in_dilation
@@ -29,7 +32,7 @@ typedef struct tn_conv_part {
 } tn_conv_part_t;
 
 void tn_conv_plan(const tn_convolve_t* conv, int thread_count, const tn_gemm_table_t* gemm_table,
-                  tn_conv_plan_t* out_plan);
+                  const tn_conv_table_t* conv_table, tn_conv_plan_t* out_plan);
 void tn_conv_part(const tn_conv_plan_t* plan, int64_t residue, tn_conv_part_t* out_part);
 
 #endif  // TN_KERNELS_CONV_PLAN_H_

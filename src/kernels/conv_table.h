@@ -14,7 +14,11 @@ typedef struct tn_conv_axis {
   int64_t weight_start, weight_step;  // elements
 } tn_conv_axis_t;
 
-enum { TN_CONV_PIXEL_DIMS = 4 };  // batch and the axes
+enum {
+  TN_CONV_PIXEL_DIMS = 4,  // batch and the axes
+  TN_CONV_DEPTHWISE_COLS = 128,
+  TN_CONV_DEPTHWISE_TAPS = 27,
+};
 
 typedef struct tn_conv_image {
   // Pixel dimensions, outermost first; |axis| is -1 for the batch.
@@ -33,6 +37,11 @@ typedef struct tn_conv_table {
                    float* out);
   void (*pack_f64)(const tn_conv_image_t* image, int64_t first, int64_t cols, int64_t k0, int64_t depth, int panel,
                    double* out);
+  // One channel in and out per group, at most TN_CONV_DEPTHWISE_TAPS taps: sums of pixels [first, first + cols) of
+  // |groups| groups, sums[g * sum_row + j], 8 elements behind each row's last are overwritten. weights[g * weight_group
+  // + tap]. |cols| <= TN_CONV_DEPTHWISE_COLS. NULL where the instruction set has no use for it.
+  void (*depthwise_f32)(const tn_conv_image_t* image, int64_t first, int cols, int64_t groups, int64_t in_group,
+                        const float* weights, int64_t weight_group, float* sums, int64_t sum_row);
   // |count| F16 or BF16 elements |step| apart, to f32.
   void (*widen)(tn_dtype_t dtype, const void* in, int64_t step, float* out, int64_t count);
 } tn_conv_table_t;

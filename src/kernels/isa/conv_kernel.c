@@ -97,8 +97,10 @@ static void widen(tn_dtype_t dtype, const void* in, int64_t step, float* out, in
 
 #if !defined(TN_ISA_AVX2) && !defined(TN_ISA_AVX512)
 #define PACK_F32 pack_any_f32
+#define DEPTHWISE_F32 NULL
 #else
 #define PACK_F32 pack_f32
+#define DEPTHWISE_F32 depthwise_f32
 
 // ---- masked loads of 8 ----------------------------------------------------------------------------------------
 static const int32_t kMask[24] = {0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -134,17 +136,17 @@ typedef struct run {  // neighbouring pixels of a panel along the innermost pixe
   int64_t base;  // memory offset at tap 0
   int64_t on_axis[TN_CONV_AXES];
 } run_t;
-typedef struct piece {  // a run at one tap: which of its pixels lie inside
+typedef struct piece {  // 8 pixels of a run at one tap; lanes [low, high) lie inside
   int64_t offset;
-  int16_t low, high;
+  int16_t column;
+  uint8_t low, high;
 } piece_t;
 
-static void pack_panel_pixels(const tn_conv_image_t* m, int64_t first, int cols, int64_t k0, int64_t depth, int panel,
-                              float* out) {
-  const int inner = TN_CONV_PIXEL_DIMS - 1, inner_axis = m->axis[inner];
-  const int64_t step = m->in_step[inner];
-  run_t runs[MAX_RUNS];
+// The runs of pixels [first, first + cols); returns their number, and that of vectors of 8 in them.
+static int fill_runs(const tn_conv_image_t* m, int64_t first, int cols, run_t* runs, int* out_vectors) {
+  const int inner = TN_CONV_PIXEL_DIMS - 1;
   int run_count = 0;
+  *out_vectors = 0;
   position_t position = position_of(m, first);
   for (int j = 0; j < cols;) {
     run_t* run = &runs[run_count++];
@@ -152,79 +154,156 @@ static void pack_panel_pixels(const tn_conv_image_t* m, int64_t first, int cols,
     run->column = j;
     run->length = (int)(left < cols - j ? left : cols - j);
     run->base = pixel_offset(m, &position, run->on_axis);
+    *out_vectors += (run->length + 7) / 8;
     j += run->length;
     position.at[inner] += run->length - 1;
     position_advance(m, &position);
   }
-  // Taps of this block of k: all of them, or a part when there are more than |depth|.
+  return run_count;
+}
+
+// The pieces of all runs at the tap that shifts positions by |shift|, memory by |offset|.
+static piece_t* fill_pieces(const tn_conv_image_t* m, const run_t* runs, int run_count, const int64_t* shift,
+                            int64_t offset, piece_t* piece) {
+  const int inner_axis = m->axis[TN_CONV_PIXEL_DIMS - 1];
+  const int64_t step = m->in_step[TN_CONV_PIXEL_DIMS - 1];
+  for (int r = 0; r < run_count; ++r) {
+    const run_t* run = &runs[r];
+    int64_t low = 0, high = run->length;
+    for (int a = 0; a < TN_CONV_AXES; ++a) {
+      const int64_t at = run->on_axis[a] + shift[a];
+      if (a != inner_axis) {
+        if (!is_inside(m, a, at)) high = 0;
+      } else {
+        const int64_t s = m->axes[a].step;  // pixels q with 0 <= at + q * s < in_extent
+        const int64_t first = ceil_div(-at, s), end = ceil_div(m->axes[a].in_extent - at, s);
+        if (first > low) low = first;
+        if (end < high) high = end;
+      }
+    }
+    for (int i = 0; i < run->length; i += 8, ++piece) {
+      piece->offset = run->base + offset + i * step;
+      piece->column = (int16_t)(run->column + i);
+      piece->low = (uint8_t)clamp_8(low - i);
+      piece->high = (uint8_t)clamp_8(high - i);
+      if (piece->low >= piece->high) piece->low = piece->high = 0;
+    }
+  }
+  return piece;
+}
+
+// The pieces of taps [begin, end).
+static void fill_taps(const tn_conv_image_t* m, const run_t* runs, int run_count, int64_t begin, int64_t end,
+                      piece_t* pieces) {
+  int64_t tap[TN_CONV_AXES];
+  tap_of(m, begin, tap);
+  for (int64_t t = begin; t < end; ++t) {
+    int64_t shift[TN_CONV_AXES], offset = 0;
+    for (int a = 0; a < TN_CONV_AXES; ++a) {
+      shift[a] = tap[a] * m->axes[a].tap_step;
+      offset += shift[a] * m->axes[a].in_stride;
+    }
+    pieces = fill_pieces(m, runs, run_count, shift, offset, pieces);
+    int a = TN_CONV_AXES - 1;
+    while (a >= 0 && ++tap[a] == m->axes[a].taps) tap[a--] = 0;
+  }
+}
+
+TN_INLINE __m256i lane_steps(int64_t step) {
+  return _mm256_mullo_epi32(_mm256_set1_epi32((int)step), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+TN_INLINE bool fits_gather(int64_t step) {
+  return step <= INT32_MAX / 8 && step >= INT32_MIN / 8;
+}
+// Loads one piece; |steps| are the lanes' distances.
+TN_INLINE __m256 load_piece(const float* in, const piece_t* piece, int64_t step, __m256i steps) {
+  const float* p = in + piece->offset;
+  const bool is_full = piece->low == 0 && piece->high == 8;
+  if (step == 1 && is_full) return _mm256_loadu_ps(p);
+  if (step == 2 && is_full) {  // the second load ends at the last element that is wanted
+    const __m256 x = _mm256_shuffle_ps(_mm256_loadu_ps(p), _mm256_loadu_ps(p + 7), 0xd8);
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8));
+  }
+  const __m256i mask = mask_of(piece->low, piece->high);
+  if (step == 1) return _mm256_maskload_ps(p, mask);
+  return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, steps, _mm256_castsi256_ps(mask), 4);
+}
+
+static void pack_panel_pixels(const tn_conv_image_t* m, int64_t first, int cols, int64_t k0, int64_t depth, int panel,
+                              float* out) {
+  const int64_t step = m->in_step[TN_CONV_PIXEL_DIMS - 1], total = m->tap_count;
+  run_t runs[MAX_RUNS];
+  int count;
+  const int run_count = fill_runs(m, first, cols, runs, &count);
   piece_t pieces[MAX_PIECES];
-  const int64_t group = MAX_PIECES / run_count;  // taps the table holds
-  const int64_t total = m->tap_count;
-  const float* in = m->in;
-  if (total > group && k0 / total != (k0 + depth - 1) / total) {  // rows would not be written in order
+  const int64_t group = MAX_PIECES / count;  // taps the table holds
+  const int64_t c_begin = k0 / total, c_end = (k0 + depth - 1) / total + 1;
+  const bool is_one_channel = c_end - c_begin == 1;
+  if ((total > group && !is_one_channel) || !fits_gather(step)) {  // rows would not be written in order
     pack_any_f32(m, first, cols, k0, depth, panel, out);
     return;
   }
+  const __m256i steps = lane_steps(step);
   for (int64_t t0 = 0; t0 < total; t0 += group) {
-    const int64_t t1 = total - t0 < group ? total : t0 + group;
-    // k = channel * total + tap in [k0, k0 + depth) with tap in [t0, t1).
-    const int64_t c_begin = k0 / total, c_end = (k0 + depth - 1) / total + 1;
-    bool is_filled = false;
+    // A table of the taps [fill0, fill1): only what is used when there is but one channel.
+    const int64_t t1 = total - t0 < group ? total : t0 + group, begin = k0 - c_begin * total;
+    const int64_t fill0 = is_one_channel && begin > t0 ? begin : t0;
+    const int64_t fill1 = is_one_channel && begin + depth < t1 ? begin + depth : t1;
+    if (fill0 >= fill1) continue;
+    fill_taps(m, runs, run_count, fill0, fill1, pieces);
     for (int64_t c = c_begin; c < c_end; ++c) {
-      const int64_t from = k0 - c * total > t0 ? k0 - c * total : t0;
-      const int64_t to = k0 + depth - c * total < t1 ? k0 + depth - c * total : t1;
-      if (from >= to) continue;
-      // A table of the taps [fill0, fill1): only what is used when there is but one channel.
-      const int64_t fill0 = c_end - c_begin == 1 ? from : t0;
-      if (!is_filled) {
-        const int64_t fill1 = c_end - c_begin == 1 ? to : t1;
-        is_filled = true;
-        int64_t tap[TN_CONV_AXES];
-        tap_of(m, fill0, tap);
-        piece_t* piece = pieces;
-        for (int64_t t = fill0; t < fill1; ++t) {
-          int64_t shift[TN_CONV_AXES], offset = 0;
-          for (int a = 0; a < TN_CONV_AXES; ++a) {
-            shift[a] = tap[a] * m->axes[a].tap_step;
-            offset += shift[a] * m->axes[a].in_stride;
-          }
-          for (int r = 0; r < run_count; ++r, ++piece) {
-            const run_t* run = &runs[r];
-            piece->offset = run->base + offset;
-            piece->low = 0;
-            piece->high = (int16_t)run->length;
-            for (int a = 0; a < TN_CONV_AXES; ++a) {
-              const int64_t at = run->on_axis[a] + shift[a];
-              if (a != inner_axis) {
-                if (!is_inside(m, a, at)) piece->high = 0;
-              } else {
-                const int64_t s = m->axes[a].step;  // pixels q with 0 <= at + q * s < in_extent
-                int64_t low = ceil_div(-at, s), high = ceil_div(m->axes[a].in_extent - at, s);
-                low = low < 0 ? 0 : low > run->length ? run->length : low;
-                high = high < 0 ? 0 : high > run->length ? run->length : high;
-                piece->low = (int16_t)low;
-                if (high < piece->high) piece->high = (int16_t)high;
-              }
-            }
-          }
-          int a = TN_CONV_AXES - 1;
-          while (a >= 0 && ++tap[a] == m->axes[a].taps) tap[a--] = 0;
-        }
-      }
-      const float* channel = in + c * m->in_channel;
+      const int64_t from = k0 - c * total > fill0 ? k0 - c * total : fill0;
+      const int64_t to = k0 + depth - c * total < fill1 ? k0 + depth - c * total : fill1;
+      const float* channel = (const float*)m->in + c * m->in_channel;
       for (int64_t t = from; t < to; ++t) {
-        // Vectors may reach past their run: what follows is written later, rows in order.
+        // Vectors may reach past their run: what follows is written later, rows being written in order.
         float* row = out + (c * total + t - k0) * panel;
-        const piece_t* piece = pieces + (t - fill0) * run_count;
-        for (int r = 0; r < run_count; ++r, ++piece) {
-          float* to_run = row + runs[r].column;
-          const float* p = channel + piece->offset;
-          for (int i = 0; i < runs[r].length; i += 8) {
-            _mm256_storeu_ps(to_run + i, load_part(p + i * step, step, clamp_8(piece->low - i), clamp_8(piece->high - i)));
-          }
+        const piece_t* piece = pieces + (t - fill0) * count;
+        for (int v = 0; v < count; ++v) {
+          _mm256_storeu_ps(row + piece[v].column, load_piece(channel, piece + v, step, steps));
         }
         for (int j = cols; j < panel; ++j) row[j] = 0;
       }
+    }
+  }
+}
+
+// ---- one channel per group ------------------------------------------------------------------------------------
+// The table of pieces serves all groups: only the base address differs.
+static void depthwise_f32(const tn_conv_image_t* m, int64_t first, int cols, int64_t groups, int64_t in_group,
+                          const float* weights, int64_t weight_group, float* sums, int64_t sum_row) {
+  const int64_t step = m->in_step[TN_CONV_PIXEL_DIMS - 1], total = m->tap_count;
+  run_t runs[TN_CONV_DEPTHWISE_COLS];
+  int count;
+  const int run_count = fill_runs(m, first, cols, runs, &count);
+  piece_t pieces[TN_CONV_DEPTHWISE_COLS * TN_CONV_DEPTHWISE_TAPS];
+  fill_taps(m, runs, run_count, 0, total, pieces);
+  const __m256i steps = lane_steps(step);
+  for (int64_t g = 0; g < groups; ++g) {
+    const float* in = (const float*)m->in + g * in_group;
+    const float* weight = weights + g * weight_group;
+    float* sum = sums + g * sum_row;
+    int v = 0;
+    for (; v + 4 <= count; v += 4) {  // four chains
+      __m256 acc[4];
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) acc[i] = _mm256_setzero_ps();
+      const piece_t* piece = pieces + v;
+      for (int64_t t = 0; t < total; ++t, piece += count) {
+        const __m256 w = _mm256_broadcast_ss(weight + t);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) acc[i] = _mm256_fmadd_ps(w, load_piece(in, piece + i, step, steps), acc[i]);
+      }
+      // In order: what reaches past a run is written later.
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) _mm256_storeu_ps(sum + pieces[v + i].column, acc[i]);
+    }
+    for (; v < count; ++v) {
+      __m256 acc = _mm256_setzero_ps();
+      for (int64_t t = 0; t < total; ++t) {
+        acc = _mm256_fmadd_ps(_mm256_broadcast_ss(weight + t), load_piece(in, pieces + t * count + v, step, steps), acc);
+      }
+      _mm256_storeu_ps(sum + pieces[v].column, acc);
     }
   }
 }
@@ -372,4 +451,5 @@ static void pack_f32(const tn_conv_image_t* m, int64_t first, int64_t cols, int6
 }
 #endif
 
-const tn_conv_table_t TN_ISA_NAME(tn_conv_table) = {.pack_f32 = PACK_F32, .pack_f64 = pack_f64, .widen = widen};
+const tn_conv_table_t TN_ISA_NAME(tn_conv_table) = {
+    .pack_f32 = PACK_F32, .pack_f64 = pack_f64, .depthwise_f32 = DEPTHWISE_F32, .widen = widen};
