@@ -17,12 +17,25 @@ import torch
 
 
 class Args(ctypes.Structure):
-    _fields_ = [("ptr", ctypes.c_void_p), ("stride", ctypes.c_void_p), ("dim", ctypes.c_void_p),
-                ("scalar", ctypes.c_void_p)]
+    _fields_ = [
+        ("ptr", ctypes.c_void_p),
+        ("stride", ctypes.c_void_p),
+        ("dim", ctypes.c_void_p),
+        ("scalar", ctypes.c_void_p),
+    ]
 
 
-STATS = ("memory_hits", "disk_hits", "generated", "failures", "bad_entries", "generate_ns", "load_ns", "entries",
-         "code_bytes")
+STATS = (
+    "memory_hits",
+    "disk_hits",
+    "generated",
+    "failures",
+    "bad_entries",
+    "generate_ns",
+    "load_ns",
+    "entries",
+    "code_bytes",
+)
 
 
 class Stats(ctypes.Structure):
@@ -126,8 +139,14 @@ store.1 phase 1 %4
 %8 = stablehlo.divide f32 phase 2 %7 %6
 store.1 phase 2 %8"""
 # gelu(x + y) with tanh: x + y, then 0.5 v (1 + tanh(v (0.797 + 0.0356 v^2))) with constants made from operands
-GELU = ["stablehlo.add %0 %1", "stablehlo.multiply %2 %2", "tn.fma %3 %3 %2", "stablehlo.multiply %4 %2",
-        "stablehlo.tanh %5", "tn.fma %6 %2 %2"]
+GELU = [
+    "stablehlo.add %0 %1",
+    "stablehlo.multiply %2 %2",
+    "tn.fma %3 %3 %2",
+    "stablehlo.multiply %4 %2",
+    "stablehlo.tanh %5",
+    "tn.fma %6 %2 %2",
+]
 
 
 def main() -> None:
@@ -149,34 +168,91 @@ def run(kernels: Kernels) -> None:
     exp6 = ["stablehlo.multiply %0 %1"]
     for _ in range(6):
         last = len(exp6) + 1
-        exp6 += [f"stablehlo.exponential %{last}", f"tn.fma %{last + 1} %0 %1", f"stablehlo.subtract %{last + 2} %1",
-                 f"stablehlo.multiply %{last + 3} %1"]
+        exp6 += [
+            f"stablehlo.exponential %{last}",
+            f"tn.fma %{last + 1} %0 %1",
+            f"stablehlo.subtract %{last + 2} %1",
+            f"stablehlo.multiply %{last + 3} %1",
+        ]
     half = {dtype: (x.to(dtype), y.to(dtype), out.to(dtype)) for dtype in (torch.bfloat16, torch.float16)}
     xd, yd, outd = x.double(), y.double(), out.double()
     xi, yi, outi = (x * 100).int(), (y * 7).int() + 1, out.int()
     flats = [
-        ("add f32", chain(flat, "f32", 2, ["stablehlo.add %0 %1"]), (x, y, out), lambda: torch.add(x, y, out=out)),
-        ("add bf16", chain(flat, "bf16", 2, ["stablehlo.add %0 %1"]), half[torch.bfloat16],
-         lambda: torch.add(*half[torch.bfloat16][:2], out=half[torch.bfloat16][2])),
-        ("add f16", chain(flat, "f16", 2, ["stablehlo.add %0 %1"]), half[torch.float16],
-         lambda: torch.add(*half[torch.float16][:2], out=half[torch.float16][2])),
-        ("add f64", chain(flat, "f64", 2, ["stablehlo.add %0 %1"]), (xd, yd, outd), lambda: torch.add(xd, yd, out=outd)),
-        ("mul i32", chain(flat, "i32", 2, ["stablehlo.multiply %0 %1"]), (xi, yi, outi),
-         lambda: torch.mul(xi, yi, out=outi)),
-        ("div i32", chain(flat, "i32", 2, ["stablehlo.divide %0 %1"]), (xi, yi, outi),
-         lambda: torch.div(xi, yi, rounding_mode="trunc", out=outi)),
-        ("max f32", chain(flat, "f32", 2, ["stablehlo.maximum %0 %1"]), (x, y, out),
-         lambda: torch.maximum(x, y, out=out)),
-        ("exp f32", chain(flat, "f32", 2, ["stablehlo.exponential %0"]), (x, y, out), lambda: torch.exp(x, out=out)),
-        ("tanh f32", chain(flat, "f32", 2, ["stablehlo.tanh %0"]), (x, y, out), lambda: torch.tanh(x, out=out)),
+        (
+            "add f32",
+            chain(flat, "f32", 2, ["stablehlo.add %0 %1"]),
+            (x, y, out),
+            lambda: torch.add(x, y, out=out),
+        ),
+        (
+            "add bf16",
+            chain(flat, "bf16", 2, ["stablehlo.add %0 %1"]),
+            half[torch.bfloat16],
+            lambda: torch.add(*half[torch.bfloat16][:2], out=half[torch.bfloat16][2]),
+        ),
+        (
+            "add f16",
+            chain(flat, "f16", 2, ["stablehlo.add %0 %1"]),
+            half[torch.float16],
+            lambda: torch.add(*half[torch.float16][:2], out=half[torch.float16][2]),
+        ),
+        (
+            "add f64",
+            chain(flat, "f64", 2, ["stablehlo.add %0 %1"]),
+            (xd, yd, outd),
+            lambda: torch.add(xd, yd, out=outd),
+        ),
+        (
+            "mul i32",
+            chain(flat, "i32", 2, ["stablehlo.multiply %0 %1"]),
+            (xi, yi, outi),
+            lambda: torch.mul(xi, yi, out=outi),
+        ),
+        (
+            "div i32",
+            chain(flat, "i32", 2, ["stablehlo.divide %0 %1"]),
+            (xi, yi, outi),
+            lambda: torch.div(xi, yi, rounding_mode="trunc", out=outi),
+        ),
+        (
+            "max f32",
+            chain(flat, "f32", 2, ["stablehlo.maximum %0 %1"]),
+            (x, y, out),
+            lambda: torch.maximum(x, y, out=out),
+        ),
+        (
+            "exp f32",
+            chain(flat, "f32", 2, ["stablehlo.exponential %0"]),
+            (x, y, out),
+            lambda: torch.exp(x, out=out),
+        ),
+        (
+            "tanh f32",
+            chain(flat, "f32", 2, ["stablehlo.tanh %0"]),
+            (x, y, out),
+            lambda: torch.tanh(x, out=out),
+        ),
         ("sin f32", chain(flat, "f32", 2, ["stablehlo.sine %0"]), (x, y, out), lambda: torch.sin(x, out=out)),
         ("log f32", chain(flat, "f32", 2, ["stablehlo.log %1"]), (x, y, out), lambda: torch.log(y, out=out)),
         ("erf f32", chain(flat, "f32", 2, ["chlo.erf %0"]), (x, y, out), lambda: torch.erf(x, out=out)),
-        ("pow f32", chain(flat, "f32", 2, ["stablehlo.power %1 %0"]), (x, y, out), lambda: torch.pow(y, x, out=out)),
-        ("add + gelu", chain(flat, "f32", 2, GELU), (x, y, out),
-         lambda: torch.nn.functional.gelu(x + y, approximate="tanh")),
-        ("gelu bf16", chain(flat, "bf16", 2, GELU), half[torch.bfloat16],
-         lambda: torch.nn.functional.gelu(half[torch.bfloat16][0] + half[torch.bfloat16][1], approximate="tanh")),
+        (
+            "pow f32",
+            chain(flat, "f32", 2, ["stablehlo.power %1 %0"]),
+            (x, y, out),
+            lambda: torch.pow(y, x, out=out),
+        ),
+        (
+            "add + gelu",
+            chain(flat, "f32", 2, GELU),
+            (x, y, out),
+            lambda: torch.nn.functional.gelu(x + y, approximate="tanh"),
+        ),
+        (
+            "gelu bf16",
+            chain(flat, "bf16", 2, GELU),
+            half[torch.bfloat16],
+            lambda: torch.nn.functional.gelu(half[torch.bfloat16][0] + half[torch.bfloat16][1], approximate="tanh"),
+        ),
         ("30 ops, 6 exp", chain(flat, "f32", 2, exp6), (x, y, out), None),
     ]
     for name, text, tensors, reference in flats:
@@ -199,8 +275,15 @@ def run(kernels: Kernels) -> None:
                 args, keep = bind([z, r], strides, dims)
                 kernel, seconds = kernels.lookup(text.format(dtype, "sum"))
                 mine = best(lambda: kernel(ctypes.addressof(args), 0, points, 0, dims[0]))
-                rows.append((f"{name} {dtype} {m}x{k}", seconds, mine,
-                             best(lambda: torch.sum(z, dim, dtype=tdtype)), size * m * k))
+                rows.append(
+                    (
+                        f"{name} {dtype} {m}x{k}",
+                        seconds,
+                        mine,
+                        best(lambda: torch.sum(z, dim, dtype=tdtype)),
+                        size * m * k,
+                    )
+                )
                 del keep
     z, r = torch.randn(64, 1024), torch.empty(64, 1024)
     args, keep = bind([z, r], [[4096, 4], [4096, 4]], [64, 1024])
@@ -213,7 +296,9 @@ def run(kernels: Kernels) -> None:
     print(f"{'kernel':24} {'generate ms':>11} {'us':>8} {'GB/s':>7} {'torch us':>9} {'ratio':>6}")
     for name, seconds, mine, reference, size in rows:
         ratio = f"{mine / reference:6.2f}" if reference else ""
-        print(f"{name:24} {seconds * 1e3:11.2f} {mine * 1e6:8.2f} {size / mine / 1e9:7.1f} {reference * 1e6:9.2f} {ratio}")
+        print(
+            f"{name:24} {seconds * 1e3:11.2f} {mine * 1e6:8.2f} {size / mine / 1e9:7.1f} {reference * 1e6:9.2f} {ratio}"
+        )
     before = kernels.stats()
     kernels.lib.tn_kernel_cache_forget()
     for _, text, *_ in flats:
@@ -223,9 +308,11 @@ def run(kernels: Kernels) -> None:
     for _, text, *_ in flats:
         kernels.lookup(text)
     after = kernels.stats()
-    print(f"generated {before.generated} kernels in {before.generate_ns / before.generated / 1e6:.2f} ms each; "
-          f"from disk {(time.perf_counter() - start) / len(flats) * 1e6:.0f} us each (with parsing the text); "
-          f"disk hits {after.disk_hits}; {after.code_bytes / (after.disk_hits + before.generated):.0f} bytes each")
+    print(
+        f"generated {before.generated} kernels in {before.generate_ns / before.generated / 1e6:.2f} ms each; "
+        f"from disk {(time.perf_counter() - start) / len(flats) * 1e6:.0f} us each (with parsing the text); "
+        f"disk hits {after.disk_hits}; {after.code_bytes / (after.disk_hits + before.generated):.0f} bytes each"
+    )
 
 
 if __name__ == "__main__":

@@ -9,14 +9,27 @@ import argparse
 import math
 
 import torch
-
 from kernel_lib import Lib, race
 
 # batch, in channels, out channels, size, kernel, stride, groups
-SMALL = [(64, 1, 16, 8, 3, 1, 1), (64, 16, 32, 8, 3, 1, 1), (128, 32, 64, 8, 3, 1, 1), (32, 1, 32, 28, 3, 1, 1),
-         (32, 32, 64, 14, 3, 1, 1), (64, 3, 32, 32, 3, 1, 1)]
-RESNET = [(4, 3, 64, 112, 7, 2, 1), (4, 64, 64, 56, 3, 1, 1), (4, 64, 256, 56, 1, 1, 1), (4, 128, 128, 28, 3, 1, 1),
-          (4, 256, 256, 14, 3, 1, 1), (4, 256, 512, 14, 3, 2, 1), (4, 512, 512, 7, 3, 1, 1), (4, 256, 512, 14, 1, 2, 1)]
+SMALL = [
+    (64, 1, 16, 8, 3, 1, 1),
+    (64, 16, 32, 8, 3, 1, 1),
+    (128, 32, 64, 8, 3, 1, 1),
+    (32, 1, 32, 28, 3, 1, 1),
+    (32, 32, 64, 14, 3, 1, 1),
+    (64, 3, 32, 32, 3, 1, 1),
+]
+RESNET = [
+    (4, 3, 64, 112, 7, 2, 1),
+    (4, 64, 64, 56, 3, 1, 1),
+    (4, 64, 256, 56, 1, 1, 1),
+    (4, 128, 128, 28, 3, 1, 1),
+    (4, 256, 256, 14, 3, 1, 1),
+    (4, 256, 512, 14, 3, 2, 1),
+    (4, 512, 512, 7, 3, 1, 1),
+    (4, 256, 512, 14, 1, 2, 1),
+]
 DEPTHWISE = [(4, 32, 32, 56, 3, 1, 32), (4, 96, 96, 28, 3, 2, 96), (4, 64, 64, 28, 3, 1, 8)]
 
 
@@ -50,11 +63,15 @@ def main() -> None:
                 mask = [kind == "data", kind == "weight", False]
 
                 def backward(mask: list[bool] = mask) -> tuple:
-                    return torch.ops.aten.convolution_backward(grad, x, w, None, [stride] * 2, [pad] * 2, [1, 1], False,
-                                                               [0, 0], groups, mask)
+                    return torch.ops.aten.convolution_backward(
+                        grad, x, w, None, [stride] * 2, [pad] * 2, [1, 1], False, [0, 0], groups, mask
+                    )
 
                 if kind == "forward":
-                    out, theirs = torch.empty_like(y), lambda: torch.conv2d(x, w, None, stride, pad, 1, groups)
+                    out, theirs = (
+                        torch.empty_like(y),
+                        lambda: torch.conv2d(x, w, None, stride, pad, 1, groups),
+                    )
                     call, expected = lib.conv(x, w, out, stride, pad, groups), y
                 elif kind == "data":
                     out, theirs = torch.empty_like(x), backward
@@ -64,13 +81,20 @@ def main() -> None:
                     call, expected = lib.conv(x, out, grad, stride, pad, groups, kind), backward()[1]
                 us, them = race(call, theirs)
                 error = (out.double() - expected.double()).abs().max() / expected.double().abs().max()
-                assert error < (1e-5 if dtype in (torch.float32, torch.float64) else 3e-2), (shape, kind, error)
+                assert error < (1e-5 if dtype in (torch.float32, torch.float64) else 3e-2), (
+                    shape,
+                    kind,
+                    error,
+                )
                 ratios.setdefault(kind, []).append(them / us)
                 line += f" | {kind} {flops / us / 1e9:6.1f} {flops / them / 1e9:6.1f} {them / us:5.2f}"
             print(line, flush=True)
         for kind, values in ratios.items():
-            print(f"{threads} threads {kind}: geometric mean {math.exp(sum(map(math.log, values)) / len(values)):.3f}, "
-                  f"lowest {min(values):.2f}", flush=True)
+            print(
+                f"{threads} threads {kind}: geometric mean {math.exp(sum(map(math.log, values)) / len(values)):.3f}, "
+                f"lowest {min(values):.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -10,14 +10,28 @@ import argparse
 import math
 
 import torch
-
 from kernel_lib import Lib, race
 
 SQUARE = [(s, s, s) for s in (64, 96, 128, 192, 256, 384, 512, 768, 1024)]
 THIN = [(m, n, k) for m in (1, 8, 32) for n, k in ((768, 768), (3072, 768), (768, 3072), (1024, 1024), (4096, 4096))]
-GPT = [(1024, 128, 128), (1024, 384, 128), (1024, 512, 128), (1024, 128, 512), (1024, 65, 128),
-       (128, 384, 1024), (128, 512, 1024), (512, 128, 1024)]
-BATCH = [(64, 32, 32, 32), (32, 64, 64, 32), (32, 64, 32, 64), (48, 128, 128, 64), (48, 128, 64, 128), (8, 8, 8, 8)]
+GPT = [
+    (1024, 128, 128),
+    (1024, 384, 128),
+    (1024, 512, 128),
+    (1024, 128, 512),
+    (1024, 65, 128),
+    (128, 384, 1024),
+    (128, 512, 1024),
+    (512, 128, 1024),
+]
+BATCH = [
+    (64, 32, 32, 32),
+    (32, 64, 64, 32),
+    (32, 64, 32, 64),
+    (48, 128, 128, 64),
+    (48, 128, 64, 128),
+    (8, 8, 8, 8),
+]
 
 
 def tensor(shape: tuple[int, ...], dtype: torch.dtype, is_transposed: bool) -> torch.Tensor:
@@ -56,14 +70,19 @@ def main() -> None:
                 call = lib.gemm(a, b, ours)
                 us, them = race(call, lambda: multiply(a, b, out=theirs))
                 error = (ours.double() - a.double() @ b.double()).abs().max().item()
-                bound = (1e-5 if dtype == torch.float32 else 1e-13 if dtype == torch.float64 else 2e-2) * math.sqrt(k) * 4
+                bound = (
+                    (1e-5 if dtype == torch.float32 else 1e-13 if dtype == torch.float64 else 2e-2) * math.sqrt(k) * 4
+                )
                 assert error <= bound, (shape, form, error)
                 flops = 2.0 * math.prod(shape)
                 ratios.append(them / us)
                 line += f" | {form} {flops / us / 1e9:6.1f} {flops / them / 1e9:6.1f} {them / us:5.2f}"
             print(line, flush=True)
-        print(f"{threads} threads: geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}, "
-              f"lowest {min(ratios):.2f}", flush=True)
+        print(
+            f"{threads} threads: geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}, "
+            f"lowest {min(ratios):.2f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

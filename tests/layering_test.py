@@ -116,9 +116,7 @@ def test_every_room_is_known_here() -> None:
     [("base", "ir/x.h"), ("ir", "aten/lowering.h"), ("compile", "torch/library.h"), ("kernels", "llvm-c/Core.h"),
      ("codegen", "tn/device.h"), ("driver/sim", "driver/null/null.h")],
 )  # fmt: skip
-def test_a_wrong_include_is_found(
-    room: str, include: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_include_is_found(room: str, include: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "src" / room
     folder.mkdir(parents=True)
     path = folder / "wrong.c"

@@ -7,6 +7,7 @@ Each row of TABLES is a function on an interval, the powers of its polynomial an
 fine grid finds the minimax polynomial; then coefficients are rounded to their format one after another, lowest
 power first, and the rest is fitted again, so that the rounding of one is made good by the others.
 """
+
 import re
 import struct
 
@@ -30,7 +31,7 @@ def remez(xs, fs, ws, powers):
     n = len(powers)
     if n == 0:
         return [], max(abs(f * w) for f, w in zip(fs, ws))
-    rows = [[x ** p for p in powers] for x in xs]
+    rows = [[x**p for p in powers] for x in xs]
     count = len(xs)
     # Chebyshev points, skewed a little: symmetric ones make an odd or even system singular
     picks = [int(round((count - 1) * float(mp.mpf(1) / 2 - mp.cos(mp.pi * k / n) / 2) ** 1.07)) for k in range(n + 1)]
@@ -99,21 +100,25 @@ SQRT_HALF = mp.sqrt(mp.mpf(1) / 2)
 
 def tail(f, terms, power):
     """(f(x) - known low terms) / x^power, with the limit at 0 taken by Taylor."""
+
     def g(x):
         if abs(x) < mp.mpf(10) ** -6:
             x = mp.mpf(10) ** -6
         with mp.workdps(60):
-            return (f(x) - sum(c * x ** k for k, c in enumerate(terms))) / x ** power
+            return (f(x) - sum(c * x**k for k, c in enumerate(terms))) / x**power
+
     return g
 
 
 def odd_tail(f, power):
     """h with f(x) = x + x^power h(x^2), as a function of z = x^2."""
+
     def g(z):
         z = max(z, mp.mpf(10) ** -12)
         with mp.workdps(60):
             x = mp.sqrt(z)
-            return (f(x) - x) / x ** power
+            return (f(x) - x) / x**power
+
     return g
 
 
@@ -145,13 +150,31 @@ TABLES = [
     # exp(r) = 1 + r + r^2 q(r)
     ("exp_q", tail(mp.exp, [1, 1], 2), -H, H, range(5), lambda x: x * x, to_f32),
     # 2^r = 1 + r p(r)
-    ("exp2_p", tail(lambda x: mp.mpf(2) ** x, [1], 1), mp.mpf(-0.5), mp.mpf(0.5), range(6), lambda x: x, to_f32),
+    (
+        "exp2_p",
+        tail(lambda x: mp.mpf(2) ** x, [1], 1),
+        mp.mpf(-0.5),
+        mp.mpf(0.5),
+        range(6),
+        lambda x: x,
+        to_f32,
+    ),
     # log(1 + f) = f + f^2 q(f)
     ("log_q", tail(mp.log1p, [0, 1], 2), SQRT_HALF - 1, mp.sqrt(2) - 1, range(9), lambda x: x, to_f32),
     # sin r = r + r^3 h(r^2), cos r = 1 - r^2 / 2 + r^4 h(r^2) on |r| <= pi / 4
     ("sin_h", odd_tail(mp.sin, 3), mp.mpf(0), (PI / 4 * mp.mpf("1.001")) ** 2, range(3), lambda z: z, to_f32),
-    ("cos_h", lambda z: (mp.cos(mp.sqrt(max(z, mp.mpf(10) ** -12))) - 1 + max(z, mp.mpf(10) ** -12) / 2)
-     / max(z, mp.mpf(10) ** -12) ** 2, mp.mpf(0), (PI / 4 * mp.mpf("1.001")) ** 2, range(3), lambda z: z * z, to_f32),
+    (
+        "cos_h",
+        lambda z: (
+            (mp.cos(mp.sqrt(max(z, mp.mpf(10) ** -12))) - 1 + max(z, mp.mpf(10) ** -12) / 2)
+            / max(z, mp.mpf(10) ** -12) ** 2
+        ),
+        mp.mpf(0),
+        (PI / 4 * mp.mpf("1.001")) ** 2,
+        range(3),
+        lambda z: z * z,
+        to_f32,
+    ),
     # tan r = r + r^3 h(r^2) on |r| <= pi / 4
     ("tan_h", odd_tail(mp.tan, 3), mp.mpf(0), (PI / 4 * mp.mpf("1.001")) ** 2, range(8), lambda z: z, to_f64),
     # asin r = r + r^3 h(r^2) on r <= 1/2
@@ -159,23 +182,61 @@ TABLES = [
     # atan r = r + r^3 h(r^2) on r <= 1
     ("atan_h", odd_tail(mp.atan, 3), mp.mpf(0), mp.mpf(1), range(8), lambda z: z / mp.atan(1), to_f32),
     # erf x = x + x p(x^2) on x <= 1
-    ("erf_p", lambda z: mp.erf(mp.sqrt(max(z, mp.mpf(10) ** -12))) / mp.sqrt(max(z, mp.mpf(10) ** -12)) - 1,
-     mp.mpf(0), mp.mpf(1), range(7), one, to_f32),
+    (
+        "erf_p",
+        lambda z: mp.erf(mp.sqrt(max(z, mp.mpf(10) ** -12))) / mp.sqrt(max(z, mp.mpf(10) ** -12)) - 1,
+        mp.mpf(0),
+        mp.mpf(1),
+        range(7),
+        one,
+        to_f32,
+    ),
     # erf x = 1 - exp(-x p(x)) on 1 <= x <= 4
-    ("erf_tail", lambda x: -mp.log(mp.erfc(x)) / x, mp.mpf("0.999"), mp.mpf("4"), range(8),
-     lambda x: x * mp.erfc(x), to_f32),
+    (
+        "erf_tail",
+        lambda x: -mp.log(mp.erfc(x)) / x,
+        mp.mpf("0.999"),
+        mp.mpf("4"),
+        range(8),
+        lambda x: x * mp.erfc(x),
+        to_f32,
+    ),
     # (1 + 2a) exp(a^2) erfc(a) = p(t), t = (a - 2) / (a + 2), 0 <= a <= 10.1, in f64
     ("erfc_p", erfc_scaled, mp.mpf(-1), mp.mpf("8.2") / mp.mpf("12.2"), range(15), one, to_f64),
     # log m = 2 z + z^3 p(z^2), z = (m - 1) / (m + 1), in f64
-    ("logd_p", lambda z: (2 * mp.atanh(mp.sqrt(max(z, mp.mpf(10) ** -12))) - 2 * mp.sqrt(max(z, mp.mpf(10) ** -12)))
-     / max(z, mp.mpf(10) ** -12) ** mp.mpf("1.5"), mp.mpf(0), mp.mpf("0.02945"), range(6), lambda z: z, to_f64),
+    (
+        "logd_p",
+        lambda z: (
+            (2 * mp.atanh(mp.sqrt(max(z, mp.mpf(10) ** -12))) - 2 * mp.sqrt(max(z, mp.mpf(10) ** -12)))
+            / max(z, mp.mpf(10) ** -12) ** mp.mpf("1.5")
+        ),
+        mp.mpf(0),
+        mp.mpf("0.02945"),
+        range(6),
+        lambda z: z,
+        to_f64,
+    ),
     # 2^r on |r| <= 1/2 in f64
     ("exp2d_p", lambda r: mp.mpf(2) ** r, mp.mpf(-0.5), mp.mpf(0.5), range(8), one, to_f64),
     # erfinv(x) / x as a function of w = -log(1 - x^2): near and far
-    ("erfinv_near", lambda t: erfinv_w(t + mp.mpf(2.5)), mp.mpf(-2.5), mp.mpf(2.5), range(12),
-     lambda t: 1 / erfinv_w(t + mp.mpf(2.5)), to_f64),
-    ("erfinv_far", lambda t: erfinv_w((t + 3) ** 2), mp.sqrt(5) - 3, mp.mpf("1.05"), range(10),
-     lambda t: 1 / erfinv_w((t + 3) ** 2), to_f64),
+    (
+        "erfinv_near",
+        lambda t: erfinv_w(t + mp.mpf(2.5)),
+        mp.mpf(-2.5),
+        mp.mpf(2.5),
+        range(12),
+        lambda t: 1 / erfinv_w(t + mp.mpf(2.5)),
+        to_f64,
+    ),
+    (
+        "erfinv_far",
+        lambda t: erfinv_w((t + 3) ** 2),
+        mp.sqrt(5) - 3,
+        mp.mpf("1.05"),
+        range(10),
+        lambda t: 1 / erfinv_w((t + 3) ** 2),
+        to_f64,
+    ),
 ]
 
 
@@ -191,7 +252,7 @@ def main():
         print(f"TN_MATH_TABLE({name}, {kind}, {len(c)},")
         text = [hexf(v) + suffix for v in c]
         for i in range(0, len(text), 4):
-            print("  " + ", ".join(text[i:i + 4]) + ("," if i + 4 < len(text) else ")"))
+            print("  " + ", ".join(text[i : i + 4]) + ("," if i + 4 < len(text) else ")"))
     print("// 2 / pi in pieces of 28 bits")
     pieces = []
     with mp.workdps(100):

@@ -55,9 +55,7 @@ def main() -> int:
         ["| group | op | text | operands → results | class (* cheap) |", "|---|---|---|---|---|"],
         op_rows(),
     )
-    new = fill(
-        new, "composites", ["| composite | operands → results; attributes |", "|---|---|"], composite_rows()
-    )
+    new = fill(new, "composites", ["| composite | operands → results; attributes |", "|---|---|"], composite_rows())
     if "--check" in sys.argv:
         if new != old:
             print("docs/ir.md is out of date: run python tools/ir_docs.py")

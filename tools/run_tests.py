@@ -1,6 +1,6 @@
 """Runs every C test of the build folder and every Python test, and closes with "N passed, N failed".
 
-    python tools/run_tests.py --build build [--only c|python] [words that pytest takes]
+python tools/run_tests.py --build build [--only c|python] [words that pytest takes]
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ C_TEST_SECONDS = 120  # a C test file takes seconds; a hang must not hold the ru
 
 def c_tests(build: Path) -> list[tuple[str, list[str]]]:
     """Names and command lines of the tests CTest knows."""
-    answer = subprocess.run(
-        ["ctest", "--test-dir", str(build), "--show-only=json-v1"], capture_output=True, text=True
-    )
+    answer = subprocess.run(["ctest", "--test-dir", str(build), "--show-only=json-v1"], capture_output=True, text=True)
     if answer.returncode != 0:
         raise SystemExit(f"ctest cannot list the tests of {build}:\n{answer.stderr}")
     return [(test["name"], test.get("command", [])) for test in json.loads(answer.stdout)["tests"]]

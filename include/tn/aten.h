@@ -21,7 +21,7 @@ typedef enum tn_value_kind {
   TN_VALUE_DOUBLES,  // float[]
   TN_VALUE_LIST,     // Tensor[], Tensor?[], Scalar[]: |count| values at |list|
   TN_VALUE_DTYPE,    // torch dtype as tn_dtype_t in |dtype|
-  TN_VALUE_OTHER,    // layout, device, memory format, generator: |scalar.i64| holds an enumeration or 0
+  TN_VALUE_OTHER,  // layout, device, memory format, generator: |scalar.i64| holds an enumeration or 0
 } tn_value_kind_t;
 
 typedef struct tn_value {
@@ -30,7 +30,7 @@ typedef struct tn_value {
   // Scalars: a rank-0 parameter to use in place of the value, so that the value stays out of the cache key; may be NULL.
   // Tensors: the node that computes it.
   const tn_node_t* node;
-  int32_t count;  // of ints, doubles, list; bytes of a string
+  int32_t count;           // of ints, doubles, list; bytes of a string
   bool is_wrapped_number;  // tensor made from a Python number: weak in type promotion
   tn_scalar_t scalar;
   union {
@@ -46,7 +46,7 @@ typedef enum tn_layout_rule {
   TN_LAYOUT_CONTIGUOUS,  // row-major
   TN_LAYOUT_POINTWISE,   // as TensorIterator: the inputs' common order of dimensions
   TN_LAYOUT_LIKE_FIRST,  // the first tensor argument's memory format (contiguous, channels_last)
-  TN_LAYOUT_PRESERVE,    // the first tensor argument's strides if it is non-overlapping and dense, else as POINTWISE
+  TN_LAYOUT_PRESERVE,  // the first tensor argument's strides if it is non-overlapping and dense, else as POINTWISE
 } tn_layout_rule_t;
 
 typedef struct tn_lowering tn_lowering_t;
@@ -54,9 +54,9 @@ typedef tn_status_t (*tn_lower_fn_t)(tn_lowering_t* lowering);
 
 // One row of the lowering table.
 typedef struct tn_aten_op {
-  const char* name;    // functional overload without namespace, e.g. "add.Tensor"
+  const char* name;  // functional overload without namespace, e.g. "add.Tensor"
   tn_lower_fn_t lower;
-  uint8_t layout;      // tn_layout_rule_t
+  uint8_t layout;  // tn_layout_rule_t
   uint8_t flags;
 } tn_aten_op_t;
 enum {
@@ -78,9 +78,10 @@ enum { TN_ATEN_MAX_ARGS = 32 };
 //  |out_random_count|: how far the random offset advances (in units of one Philox counter).
 // UNIMPLEMENTED or INVALID_ARGUMENT with a reason: this call must run elsewhere (PyTorch's own CPU kernel then runs it
 // or raises its own error).
-tn_status_t tn_aten_lower(const tn_aten_op_t* op, tn_graph_t* graph, int arg_count, const tn_value_t* args,
-                          const tn_node_t* random_state, int result_capacity, tn_value_t* out_results,
-                          int* out_result_count, uint32_t* out_value_mask, uint64_t* out_random_count);
+tn_status_t tn_aten_lower(const tn_aten_op_t* op, tn_graph_t* graph, int arg_count,
+                          const tn_value_t* args, const tn_node_t* random_state,
+                          int result_capacity, tn_value_t* out_results, int* out_result_count,
+                          uint32_t* out_value_mask, uint64_t* out_random_count);
 
 #ifdef __cplusplus
 }

@@ -42,7 +42,8 @@ typedef struct tn_stat {
 // Pools: [0] all, [1] small (< 1 MiB), [2] large.
 typedef struct tn_heap_stats {
   tn_stat_t allocation[3], segment[3], active[3], inactive_split[3];
-  tn_stat_t allocated_bytes[3], reserved_bytes[3], active_bytes[3], inactive_split_bytes[3], requested_bytes[3];
+  tn_stat_t allocated_bytes[3], reserved_bytes[3], active_bytes[3], inactive_split_bytes[3],
+      requested_bytes[3];
   int64_t alloc_retries, ooms, device_allocs, device_frees;
 } tn_heap_stats_t;
 void tn_heap_stats(int device, tn_heap_stats_t* out_stats);
@@ -66,7 +67,8 @@ typedef struct tn_event tn_event_t;
 tn_status_t tn_event_create(int device, bool has_timing, tn_event_t** out_event);
 void tn_event_destroy(tn_event_t* event);
 tn_status_t tn_event_record(tn_event_t* event, int64_t stream);
-tn_status_t tn_event_wait(tn_event_t* event, int64_t stream);  // later work of |stream| runs after the event
+tn_status_t tn_event_wait(tn_event_t* event,
+                          int64_t stream);     // later work of |stream| runs after the event
 bool tn_event_query(const tn_event_t* event);  // true if never recorded
 tn_status_t tn_event_synchronize(tn_event_t* event);
 // Milliseconds between two recorded events with timing. FAILED_PRECONDITION otherwise.

@@ -26,11 +26,11 @@ typedef struct tn_launch {
 } tn_launch_t;
 
 typedef struct tn_program_info {
-  int launch_count;            // kernels, generated and hand-written
-  int generated_count;         // of these, generated
-  int interpreted_count;       // of these, run by the reference interpreter
-  int64_t temporary_bytes;     // scratch memory of a launch
-  int64_t flops, bytes;        // work of a launch
+  int launch_count;         // kernels, generated and hand-written
+  int generated_count;      // of these, generated
+  int interpreted_count;    // of these, run by the reference interpreter
+  int64_t temporary_bytes;  // scratch memory of a launch
+  int64_t flops, bytes;     // work of a launch
 } tn_program_info_t;
 
 typedef struct tn_driver {

@@ -11,20 +11,20 @@ extern "C" {
 #endif
 
 // enum, StableHLO name, bytes, class
-#define TN_DTYPES(X)                       \
-  X(TN_BOOL, "i1", 1, TN_CLASS_BOOL)       \
-  X(TN_I8, "i8", 1, TN_CLASS_SIGNED)       \
-  X(TN_I16, "i16", 2, TN_CLASS_SIGNED)     \
-  X(TN_I32, "i32", 4, TN_CLASS_SIGNED)     \
-  X(TN_I64, "i64", 8, TN_CLASS_SIGNED)     \
-  X(TN_U8, "ui8", 1, TN_CLASS_UNSIGNED)    \
-  X(TN_U16, "ui16", 2, TN_CLASS_UNSIGNED)  \
-  X(TN_U32, "ui32", 4, TN_CLASS_UNSIGNED)  \
-  X(TN_U64, "ui64", 8, TN_CLASS_UNSIGNED)  \
-  X(TN_F16, "f16", 2, TN_CLASS_FLOAT)      \
-  X(TN_BF16, "bf16", 2, TN_CLASS_FLOAT)    \
-  X(TN_F32, "f32", 4, TN_CLASS_FLOAT)      \
-  X(TN_F64, "f64", 8, TN_CLASS_FLOAT)      \
+#define TN_DTYPES(X)                               \
+  X(TN_BOOL, "i1", 1, TN_CLASS_BOOL)               \
+  X(TN_I8, "i8", 1, TN_CLASS_SIGNED)               \
+  X(TN_I16, "i16", 2, TN_CLASS_SIGNED)             \
+  X(TN_I32, "i32", 4, TN_CLASS_SIGNED)             \
+  X(TN_I64, "i64", 8, TN_CLASS_SIGNED)             \
+  X(TN_U8, "ui8", 1, TN_CLASS_UNSIGNED)            \
+  X(TN_U16, "ui16", 2, TN_CLASS_UNSIGNED)          \
+  X(TN_U32, "ui32", 4, TN_CLASS_UNSIGNED)          \
+  X(TN_U64, "ui64", 8, TN_CLASS_UNSIGNED)          \
+  X(TN_F16, "f16", 2, TN_CLASS_FLOAT)              \
+  X(TN_BF16, "bf16", 2, TN_CLASS_FLOAT)            \
+  X(TN_F32, "f32", 4, TN_CLASS_FLOAT)              \
+  X(TN_F64, "f64", 8, TN_CLASS_FLOAT)              \
   X(TN_C64, "complex<f32>", 8, TN_CLASS_COMPLEX)   \
   X(TN_C128, "complex<f64>", 16, TN_CLASS_COMPLEX) \
   X(TN_F8E4M3FN, "f8E4M3FN", 1, TN_CLASS_FLOAT)    \
@@ -42,15 +42,15 @@ typedef enum tn_dtype {
 #define TN_DTYPE_ENUM(name, text, size, kind) name,
   TN_DTYPES(TN_DTYPE_ENUM)
 #undef TN_DTYPE_ENUM
-  TN_DTYPE_COUNT,
+      TN_DTYPE_COUNT,
   TN_DTYPE_NONE = 255,  // absent
 } tn_dtype_t;
 
 // Facts of a dtype; |dtype| is a valid enum value. Bodies in src/ir/dtype.c.
-size_t tn_dtype_size(tn_dtype_t dtype);             // bytes of one element
-const char* tn_dtype_name(tn_dtype_t dtype);        // StableHLO element type, e.g. "f32"
+size_t tn_dtype_size(tn_dtype_t dtype);       // bytes of one element
+const char* tn_dtype_name(tn_dtype_t dtype);  // StableHLO element type, e.g. "f32"
 tn_dtype_class_t tn_dtype_class(tn_dtype_t dtype);
-bool tn_dtype_is_integer(tn_dtype_t dtype);         // signed or unsigned, not bool
+bool tn_dtype_is_integer(tn_dtype_t dtype);  // signed or unsigned, not bool
 bool tn_dtype_is_float(tn_dtype_t dtype);
 bool tn_dtype_is_complex(tn_dtype_t dtype);
 // Finds the dtype of a StableHLO element type name; TN_DTYPE_NONE if there is none.

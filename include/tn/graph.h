@@ -45,10 +45,10 @@ typedef enum tn_fusion_class {
 } tn_fusion_class_t;
 
 typedef struct tn_op_info {
-  const char* name;  // StableHLO name
+  const char* name;                    // StableHLO name
   int8_t operand_count, result_count;  // -1: varies
-  uint8_t fusion;    // tn_fusion_class_t
-  bool is_cheap;     // may be computed again rather than stored
+  uint8_t fusion;                      // tn_fusion_class_t
+  bool is_cheap;                       // may be computed again rather than stored
 } tn_op_info_t;
 const tn_op_info_t* tn_op_info(tn_op_t op);
 
@@ -63,6 +63,7 @@ bool tn_type_equal(const tn_type_t* a, const tn_type_t* b);
 
 // Attributes are named values; which ones an op has is listed with its builder below.
 typedef enum tn_attr_name {
+// clang-format off
 #define TN_ATTR_NAMES(X)                                                                                     \
   X(INDEX, "index") X(DIMENSION, "dimension") X(DIMENSIONS, "dimensions") X(VALUE, "value")                  \
   X(KIND, "kind") X(DIRECTION, "direction") X(START, "start") X(LIMIT, "limit") X(STRIDE, "stride")          \
@@ -78,14 +79,21 @@ typedef enum tn_attr_name {
   X(MOMENTUM, "momentum") X(LAYOUT, "layout") X(STRIDES, "strides") X(MASK, "mask") X(LARGEST, "largest")    \
   X(COUNT_INCLUDE_PAD, "count_include_pad") X(DIVISOR, "divisor") X(CEIL_MODE, "ceil_mode")    \
   X(BATCH_GROUPS, "batch_groups")
+// clang-format on
 #define TN_ATTR_ENUM(name, text) TN_ATTR_##name,
   TN_ATTR_NAMES(TN_ATTR_ENUM)
 #undef TN_ATTR_ENUM
-  TN_ATTR_COUNT_OF_NAMES
+      TN_ATTR_COUNT_OF_NAMES
 } tn_attr_name_t;
 const char* tn_attr_text(tn_attr_name_t name);
 
-typedef enum tn_attr_kind { TN_ATTR_INT, TN_ATTR_INTS, TN_ATTR_FLOAT, TN_ATTR_STRING, TN_ATTR_BYTES } tn_attr_kind_t;
+typedef enum tn_attr_kind {
+  TN_ATTR_INT,
+  TN_ATTR_INTS,
+  TN_ATTR_FLOAT,
+  TN_ATTR_STRING,
+  TN_ATTR_BYTES
+} tn_attr_kind_t;
 
 typedef struct tn_attr {
   tn_attr_name_t name;
@@ -95,7 +103,7 @@ typedef struct tn_attr {
     int64_t integer;
     double real;
     const int64_t* ints;
-    const char* string;   // NUL-terminated
+    const char* string;  // NUL-terminated
     const uint8_t* bytes;
   } as;
 } tn_attr_t;
@@ -191,58 +199,66 @@ const tn_node_t* tn_iota(tn_graph_t* graph, const tn_type_t* type, int dimension
 
 // ---- elementwise: operands of equal shapes -----------------------------------------------------------------
 const tn_node_t* tn_unary(tn_graph_t* graph, tn_op_t op, const tn_node_t* x);
-const tn_node_t* tn_convert(tn_graph_t* graph, const tn_node_t* x, tn_dtype_t dtype);  // x itself if equal
-const tn_node_t* tn_bitcast(tn_graph_t* graph, const tn_node_t* x, tn_dtype_t dtype);  // equal sizes only
+const tn_node_t* tn_convert(tn_graph_t* graph, const tn_node_t* x,
+                            tn_dtype_t dtype);  // x itself if equal
+const tn_node_t* tn_bitcast(tn_graph_t* graph, const tn_node_t* x,
+                            tn_dtype_t dtype);  // equal sizes only
 // Operands of equal types. AND/OR/XOR/NOT: bool or integers.
 const tn_node_t* tn_binary(tn_graph_t* graph, tn_op_t op, const tn_node_t* x, const tn_node_t* y);
 typedef enum tn_compare { TN_EQ, TN_NE, TN_LT, TN_LE, TN_GT, TN_GE } tn_compare_t;
-const tn_node_t* tn_compare(tn_graph_t* graph, tn_compare_t direction, const tn_node_t* x, const tn_node_t* y);
+const tn_node_t* tn_compare(tn_graph_t* graph, tn_compare_t direction, const tn_node_t* x,
+                            const tn_node_t* y);
 const tn_node_t* tn_select(tn_graph_t* graph, const tn_node_t* predicate, const tn_node_t* on_true,
                            const tn_node_t* on_false);
-const tn_node_t* tn_clamp(tn_graph_t* graph, const tn_node_t* low, const tn_node_t* x, const tn_node_t* high);
-const tn_node_t* tn_fma(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* y, const tn_node_t* z);  // x*y+z
+const tn_node_t* tn_clamp(tn_graph_t* graph, const tn_node_t* low, const tn_node_t* x,
+                          const tn_node_t* high);
+const tn_node_t* tn_fma(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* y,
+                        const tn_node_t* z);  // x*y+z
 
 // ---- movement --------------------------------------------------------------------------------------------
 // Dimension i of x becomes dimension |map[i]| of the result (strictly increasing). DIMENSIONS
-const tn_node_t* tn_broadcast_in_dim(tn_graph_t* graph, const tn_node_t* x, int rank, const int64_t* dims,
-                                     const int64_t* map);
+const tn_node_t* tn_broadcast_in_dim(tn_graph_t* graph, const tn_node_t* x, int rank,
+                                     const int64_t* dims, const int64_t* map);
 // NumPy-style broadcast to |dims|, aligned at the last dimension; x itself if nothing changes.
-const tn_node_t* tn_broadcast_to(tn_graph_t* graph, const tn_node_t* x, int rank, const int64_t* dims);
+const tn_node_t* tn_broadcast_to(tn_graph_t* graph, const tn_node_t* x, int rank,
+                                 const int64_t* dims);
 const tn_node_t* tn_reshape(tn_graph_t* graph, const tn_node_t* x, int rank, const int64_t* dims);
 // Dimension i of the result is dimension |permutation[i]| of x. DIMENSIONS
 const tn_node_t* tn_transpose(tn_graph_t* graph, const tn_node_t* x, const int64_t* permutation);
-const tn_node_t* tn_reverse(tn_graph_t* graph, const tn_node_t* x, int count, const int64_t* dimensions);
+const tn_node_t* tn_reverse(tn_graph_t* graph, const tn_node_t* x, int count,
+                            const int64_t* dimensions);
 // Per dimension: START, LIMIT (exclusive), STRIDE >= 1.
-const tn_node_t* tn_slice(tn_graph_t* graph, const tn_node_t* x, const int64_t* start, const int64_t* limit,
-                          const int64_t* stride);
+const tn_node_t* tn_slice(tn_graph_t* graph, const tn_node_t* x, const int64_t* start,
+                          const int64_t* limit, const int64_t* stride);
 // |value| has rank 0. LOW and HIGH may be negative (crop); INTERIOR >= 0.
-const tn_node_t* tn_pad(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* value, const int64_t* low,
-                        const int64_t* high, const int64_t* interior);
+const tn_node_t* tn_pad(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* value,
+                        const int64_t* low, const int64_t* high, const int64_t* interior);
 const tn_node_t* tn_concat(tn_graph_t* graph, int count, const tn_node_t* const* xs, int dimension);
 // |starts|: one rank-0 integer per dimension, clamped so that the slice fits. SIZES
-const tn_node_t* tn_dynamic_slice(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* const* starts,
-                                  const int64_t* sizes);
-const tn_node_t* tn_dynamic_update_slice(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* update,
-                                         const tn_node_t* const* starts);
+const tn_node_t* tn_dynamic_slice(tn_graph_t* graph, const tn_node_t* x,
+                                  const tn_node_t* const* starts, const int64_t* sizes);
+const tn_node_t* tn_dynamic_update_slice(tn_graph_t* graph, const tn_node_t* x,
+                                         const tn_node_t* update, const tn_node_t* const* starts);
 
 // What an index outside its dimension means.
 typedef enum tn_bounds {
   TN_BOUNDS_CLAMP,  // gather: clamped, scatter: update dropped (StableHLO)
   TN_BOUNDS_ERROR,  // the launch fails with OUT_OF_RANGE naming index and size (PyTorch gather/scatter/embedding)
-  TN_BOUNDS_WRAP,   // -size..-1 count from the end, else as ERROR (PyTorch indexing)
+  TN_BOUNDS_WRAP,  // -size..-1 count from the end, else as ERROR (PyTorch indexing)
 } tn_bounds_t;
 // Dimension numbers of gather and scatter, as in the StableHLO specification.
 typedef struct tn_gather_dims {
   int offset_count, collapsed_count, batching_count, map_count;
-  int64_t offset[TN_MAX_RANK];          // gather: offset_dims; scatter: update_window_dims
-  int64_t collapsed[TN_MAX_RANK];       // gather: collapsed_slice_dims; scatter: inserted_window_dims
-  int64_t batching[TN_MAX_RANK];        // operand (input) batching dims
+  int64_t offset[TN_MAX_RANK];     // gather: offset_dims; scatter: update_window_dims
+  int64_t collapsed[TN_MAX_RANK];  // gather: collapsed_slice_dims; scatter: inserted_window_dims
+  int64_t batching[TN_MAX_RANK];   // operand (input) batching dims
   int64_t index_batching[TN_MAX_RANK];  // batching dims of the indices
   int64_t map[TN_MAX_RANK];             // start_index_map / scatter_dims_to_operand_dims
   int64_t index_vector_dim;
 } tn_gather_dims_t;
 const tn_node_t* tn_gather(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices,
-                           const tn_gather_dims_t* dims, const int64_t* slice_sizes, tn_bounds_t bounds);
+                           const tn_gather_dims_t* dims, const int64_t* slice_sizes,
+                           tn_bounds_t bounds);
 typedef enum tn_reduce_kind {
   TN_REDUCE_SUM,
   TN_REDUCE_PROD,
@@ -254,49 +270,54 @@ typedef enum tn_reduce_kind {
 } tn_reduce_kind_t;
 // Updates are applied in row-major order of their indices.
 const tn_node_t* tn_scatter(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices,
-                            const tn_node_t* updates, const tn_gather_dims_t* dims, tn_reduce_kind_t kind,
-                            tn_bounds_t bounds);
+                            const tn_node_t* updates, const tn_gather_dims_t* dims,
+                            tn_reduce_kind_t kind, tn_bounds_t bounds);
 // The two shapes that nearly all programs use, as one call each:
 // out[i.., :] = x[indices[i..], :] along dimension |dimension| (index_select, embedding).
-const tn_node_t* tn_take(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices, int dimension,
-                         tn_bounds_t bounds);
+const tn_node_t* tn_take(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices,
+                         int dimension, tn_bounds_t bounds);
 // out[i0..in] = x[i0.., indices[i0..in], ..in] at |dimension| (torch.gather); indices have the rank of x.
-const tn_node_t* tn_take_along(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices, int dimension,
-                               tn_bounds_t bounds);
+const tn_node_t* tn_take_along(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices,
+                               int dimension, tn_bounds_t bounds);
 // The inverse of tn_take_along (torch.scatter): updates and indices have the same shape.
 const tn_node_t* tn_put_along(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices,
-                              const tn_node_t* updates, int dimension, tn_reduce_kind_t kind, tn_bounds_t bounds);
+                              const tn_node_t* updates, int dimension, tn_reduce_kind_t kind,
+                              tn_bounds_t bounds);
 
 // ---- reductions, windows, order ------------------------------------------------------------------------------
 // Removes |dimensions| (ascending, distinct). Result dtype is x's; f16/bf16 accumulate in f32 and round once. KIND
 const tn_node_t* tn_reduce(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, int count,
                            const int64_t* dimensions);
 // Two results: values, and i64 positions of the first extreme (NaN counts as extreme). KIND is MAX or MIN.
-const tn_node_t* tn_arg_reduce(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, int dimension);
+const tn_node_t* tn_arg_reduce(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x,
+                               int dimension);
 typedef struct tn_window {
-  int64_t size[TN_MAX_RANK], stride[TN_MAX_RANK], low[TN_MAX_RANK], high[TN_MAX_RANK];  // one per dimension of x
+  int64_t size[TN_MAX_RANK], stride[TN_MAX_RANK], low[TN_MAX_RANK],
+      high[TN_MAX_RANK];  // one per dimension of x
   int64_t base_dilation[TN_MAX_RANK], window_dilation[TN_MAX_RANK];
 } tn_window_t;
 const tn_node_t* tn_reduce_window(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x,
                                   const tn_window_t* window);
 // Gradient of a MAX or MIN window reduction of x: every window adds its element of |grad| to its first extreme
 // element (NaN counts as extreme), in row-major order of the windows. KIND and the window's lists
-const tn_node_t* tn_window_grad(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, const tn_node_t* grad,
-                                const tn_window_t* window);
+const tn_node_t* tn_window_grad(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x,
+                                const tn_node_t* grad, const tn_window_t* window);
 // Running reduction along a dimension; integers wrap. KIND DIMENSION REVERSE EXCLUSIVE
-const tn_node_t* tn_scan(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, int dimension, bool reverse,
-                         bool exclusive);
+const tn_node_t* tn_scan(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x,
+                         int dimension, bool reverse, bool exclusive);
 // Sorts operand 0 along |dimension| (NaN last ascending, first descending), carrying the others. Always stable.
-const tn_node_t* tn_sort(tn_graph_t* graph, int count, const tn_node_t* const* xs, int dimension, bool descending);
+const tn_node_t* tn_sort(tn_graph_t* graph, int count, const tn_node_t* const* xs, int dimension,
+                         bool descending);
 // Two results along the last dimension: values in order, i64 positions; ties by lower position.
 const tn_node_t* tn_topk(tn_graph_t* graph, const tn_node_t* x, int64_t count, bool largest);
 
 // ---- contraction, random -----------------------------------------------------------------------------------
 // Result dims: batch, lhs free, rhs free. Operands of one dtype; |dtype| of the result: same, or the wider f32 /
 // i32 / i64. f16 and bf16 accumulate in f32.
-const tn_node_t* tn_dot_general(tn_graph_t* graph, const tn_node_t* lhs, const tn_node_t* rhs, int batch_count,
-                                const int64_t* lhs_batch, const int64_t* rhs_batch, int contract_count,
-                                const int64_t* lhs_contract, const int64_t* rhs_contract, tn_dtype_t dtype);
+const tn_node_t* tn_dot_general(tn_graph_t* graph, const tn_node_t* lhs, const tn_node_t* rhs,
+                                int batch_count, const int64_t* lhs_batch, const int64_t* rhs_batch,
+                                int contract_count, const int64_t* lhs_contract,
+                                const int64_t* rhs_contract, tn_dtype_t dtype);
 // [.., m, k] x [.., k, n] with equal batch dims, rank >= 2.
 const tn_node_t* tn_matmul(tn_graph_t* graph, const tn_node_t* lhs, const tn_node_t* rhs);
 typedef struct tn_conv {
@@ -318,15 +339,17 @@ const tn_node_t* tn_result(tn_graph_t* graph, const tn_node_t* node, int index);
 // A named operation with a decomposition registered under its name in src/ir/composites.inc; result types come from
 // the same row. A driver may run it as one kernel or inline tn_composite_expand.
 const tn_node_t* tn_composite(tn_graph_t* graph, const char* name, int operand_count,
-                              const tn_node_t* const* operands, int attr_count, const tn_attr_t* attrs);
+                              const tn_node_t* const* operands, int attr_count,
+                              const tn_attr_t* attrs);
 // Builds the decomposition of |composite| on |operands| (of the same types, possibly in another graph).
-tn_status_t tn_composite_expand(tn_graph_t* graph, const tn_node_t* composite, const tn_node_t* const* operands,
-                                const tn_node_t** out_results);
+tn_status_t tn_composite_expand(tn_graph_t* graph, const tn_node_t* composite,
+                                const tn_node_t* const* operands, const tn_node_t** out_results);
 const tn_node_t* tn_custom_call(tn_graph_t* graph, const char* name, int operand_count,
-                                const tn_node_t* const* operands, int attr_count, const tn_attr_t* attrs,
-                                int result_count, const tn_type_t* types);
+                                const tn_node_t* const* operands, int attr_count,
+                                const tn_attr_t* attrs, int result_count, const tn_type_t* types);
 // The node of |graph| that equals |node| of any graph with |operands| in place of its own (clone into a graph).
-const tn_node_t* tn_graph_rebuild(tn_graph_t* graph, const tn_node_t* node, const tn_node_t* const* operands);
+const tn_node_t* tn_graph_rebuild(tn_graph_t* graph, const tn_node_t* node,
+                                  const tn_node_t* const* operands);
 
 // ---- whole graphs ------------------------------------------------------------------------------------------
 // Checks every node against its op's shape rule. INTERNAL naming node and rule.
@@ -335,11 +358,13 @@ tn_status_t tn_graph_verify(const tn_graph_t* graph);
 // Text: StableHLO, one `func.func @main`; see docs/ir.md. The caller frees |out_text| with free().
 tn_status_t tn_graph_print(const tn_graph_t* graph, char** out_text);
 // Errors are INVALID_ARGUMENT "file:line:column: ...".
-tn_status_t tn_graph_parse(const char* file_name, const char* text, size_t length, tn_graph_t** out_graph);
+tn_status_t tn_graph_parse(const char* file_name, const char* text, size_t length,
+                           tn_graph_t** out_graph);
 
 // Reference interpreter: |params| and |results| are row-major contiguous buffers in order (scalar parameters:
 // a pointer to the element). Ignores strides and aliasing of the graph's boundary.
-tn_status_t tn_graph_interpret(const tn_graph_t* graph, const void* const* params, void* const* results);
+tn_status_t tn_graph_interpret(const tn_graph_t* graph, const void* const* params,
+                               void* const* results);
 
 #ifdef __cplusplus
 }

@@ -51,13 +51,13 @@ typedef enum tn_operand_class {
 typedef enum tn_operand_kind {
   TN_OPERAND_INPUT,
   TN_OPERAND_OUTPUT,  // may be stored in one phase and loaded in a later one
-  TN_OPERAND_INDEX,   // no memory: its address arithmetic is its value (iota): ptr + sum(index * stride), i64
+  TN_OPERAND_INDEX,  // no memory: its address arithmetic is its value (iota): ptr + sum(index * stride), i64
 } tn_operand_kind_t;
 
 typedef struct tn_kernel_operand {
-  uint8_t dtype;  // tn_dtype_t; I64 for INDEX
-  uint8_t kind;   // tn_operand_kind_t
-  uint8_t vector; // tn_operand_class_t
+  uint8_t dtype;   // tn_dtype_t; I64 for INDEX
+  uint8_t kind;    // tn_operand_kind_t
+  uint8_t vector;  // tn_operand_class_t
   uint8_t unused;
 } tn_kernel_operand_t;
 
@@ -67,14 +67,14 @@ enum {
   TN_KOP_STORE,       // index: operand, a: value of the operand's dtype
   TN_KOP_SCALAR,      // index: scalar argument of dtype |dtype|
   TN_KOP_INDEX,       // index: INDEX operand; dtype I64
-  TN_KOP_ACC,         // index: tn_reduce_kind_t, a: value; last in a LOOP phase; usable in later phases
+  TN_KOP_ACC,  // index: tn_reduce_kind_t, a: value; last in a LOOP phase; usable in later phases
 };
 
 typedef struct tn_kernel_inst {
   uint8_t op;     // tn_op_t (elementwise) or TN_KOP_*
   uint8_t dtype;  // of the result (COMPARE: BOOL; CONVERT: the target)
   uint8_t phase;
-  uint8_t index;  // operand, scalar, reduce kind, or compare direction
+  uint8_t index;    // operand, scalar, reduce kind, or compare direction
   uint8_t a, b, c;  // earlier instructions
   uint8_t unused;
 } tn_kernel_inst_t;
@@ -94,9 +94,9 @@ typedef struct tn_kernel_program {
 } tn_kernel_program_t;
 
 typedef struct tn_kernel_args {
-  void* const* ptr;       // [operand_count]; INDEX operands: the start value
-  const int64_t* stride;  // bytes (INDEX: units), [operand_count][loop_count]
-  const int64_t* dim;     // extents, [loop_count]
+  void* const* ptr;           // [operand_count]; INDEX operands: the start value
+  const int64_t* stride;      // bytes (INDEX: units), [operand_count][loop_count]
+  const int64_t* dim;         // extents, [loop_count]
   const tn_scalar_t* scalar;  // [scalar_count]
 } tn_kernel_args_t;
 

@@ -15,10 +15,10 @@ extern "C" {
 
 typedef enum tn_code {
   TN_SUCCESS = 0,
-  TN_INVALID_ARGUMENT,     // the caller's values are wrong: object, expected, got
-  TN_OUT_OF_RANGE,         // an index or size is outside its bounds
-  TN_UNIMPLEMENTED,        // correct request, no implementation here: the caller may take another way
-  TN_RESOURCE_EXHAUSTED,   // memory or another bounded resource ran out
+  TN_INVALID_ARGUMENT,  // the caller's values are wrong: object, expected, got
+  TN_OUT_OF_RANGE,      // an index or size is outside its bounds
+  TN_UNIMPLEMENTED,     // correct request, no implementation here: the caller may take another way
+  TN_RESOURCE_EXHAUSTED,  // memory or another bounded resource ran out
   TN_NOT_FOUND,
   TN_ALREADY_EXISTS,
   TN_FAILED_PRECONDITION,  // right call at the wrong time

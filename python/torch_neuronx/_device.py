@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
 from torch_neuronx import _C
 
 _device_t = Any  # torch.device, str, int or None
@@ -205,9 +206,7 @@ class Stream(torch.Stream):
 class Event(torch.Event):
     """A point in a stream's queue; `enable_timing` makes `elapsed_time` available."""
 
-    def __new__(
-        cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
-    ) -> Event:
+    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:
         self = super().__new__(
             cls, device="neuron", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
         )
@@ -412,16 +411,29 @@ def memory_summary(device: _device_t = None, abbreviated: bool = False) -> str:
 
     rule = "|" + "=" * 73 + "|"
     thin = "|" + "-" * 73 + "|"
-    rows = [("Allocated Memory", "allocated_bytes"), ("Reserved Memory", "reserved_bytes"),
-            ("Active Memory", "active_bytes")]
+    rows = [
+        ("Allocated Memory", "allocated_bytes"),
+        ("Reserved Memory", "reserved_bytes"),
+        ("Active Memory", "active_bytes"),
+    ]
     if not abbreviated:
         rows += [("Requested Memory", "requested_bytes"), ("Inactive Splits", "inactive_split_bytes")]
     counts = f"Allocations: {stats['allocation_requests']} | Frees: {stats['num_tensor_frees']}"
     errors = f"OOMs: {stats['num_ooms']} | Alloc Retries: {stats['num_alloc_retries']}"
     head = f"| {'Metric':<16}|" + "|".join(f" {t:>12}" for t in ("Current", "Peak", "Allocated", "Freed")) + "|"
     return "\n".join(
-        [rule, f"|{f'Neuron Memory Summary, Device {index}':^73}|", thin, f"|{counts:^73}|", f"|{errors:^73}|", rule,
-         head, thin, *(row(title, name) for title, name in rows), rule]
+        [
+            rule,
+            f"|{f'Neuron Memory Summary, Device {index}':^73}|",
+            thin,
+            f"|{counts:^73}|",
+            f"|{errors:^73}|",
+            rule,
+            head,
+            thin,
+            *(row(title, name) for title, name in rows),
+            rule,
+        ]
     )
 
 

@@ -156,7 +156,8 @@ def _verify(device: str) -> int:
         outcomes.append(outcome)
         state = "ok" if outcome.right else f"WRONG {outcome.problem}".rstrip()
         print(
-            f"{outcome.name:<12} error {outcome.error:8.1e} (limit {outcome.limit:.0e})  {outcome.seconds * 1e3:9.1f} ms  {state}",
+            f"{outcome.name:<12} error {outcome.error:8.1e} (limit {outcome.limit:.0e})  "
+            f"{outcome.seconds * 1e3:9.1f} ms  {state}",
             flush=True,
         )
     fallback = _fallbacks() if device == "neuron" else []

@@ -17,19 +17,31 @@ static activation_t begin(tn_lowering_t* l, int index) {
 }
 
 static tn_status_t finish(const activation_t* a, const tn_node_t* y) {
-  if (!tn_dtype_is_float(a->dtype)) return TN_DECLINE("%s of %s", a->l->op->name, tn_dtype_name(a->dtype));
+  if (!tn_dtype_is_float(a->dtype))
+    return TN_DECLINE("%s of %s", a->l->op->name, tn_dtype_name(a->dtype));
   tn_return(a->l, tn_convert(a->g, y, a->dtype));
   return TN_OK;
 }
 
-static const tn_node_t* constant(const activation_t* a, double value) { return tn_constant_like(a->g, a->x, value); }
-static const tn_node_t* bin(const activation_t* a, tn_op_t op, const tn_node_t* x, const tn_node_t* y) {
+static const tn_node_t* constant(const activation_t* a, double value) {
+  return tn_constant_like(a->g, a->x, value);
+}
+static const tn_node_t* bin(const activation_t* a, tn_op_t op, const tn_node_t* x,
+                            const tn_node_t* y) {
   return tn_binary(a->g, op, x, y);
 }
-static const tn_node_t* mul(const activation_t* a, const tn_node_t* x, const tn_node_t* y) { return bin(a, TN_OP_MUL, x, y); }
-static const tn_node_t* add(const activation_t* a, const tn_node_t* x, const tn_node_t* y) { return bin(a, TN_OP_ADD, x, y); }
-static const tn_node_t* rest(const activation_t* a, const tn_node_t* x) { return bin(a, TN_OP_SUB, constant(a, 1.0), x); }
-static const tn_node_t* unary(const activation_t* a, tn_op_t op, const tn_node_t* x) { return tn_unary(a->g, op, x); }
+static const tn_node_t* mul(const activation_t* a, const tn_node_t* x, const tn_node_t* y) {
+  return bin(a, TN_OP_MUL, x, y);
+}
+static const tn_node_t* add(const activation_t* a, const tn_node_t* x, const tn_node_t* y) {
+  return bin(a, TN_OP_ADD, x, y);
+}
+static const tn_node_t* rest(const activation_t* a, const tn_node_t* x) {
+  return bin(a, TN_OP_SUB, constant(a, 1.0), x);
+}
+static const tn_node_t* unary(const activation_t* a, tn_op_t op, const tn_node_t* x) {
+  return tn_unary(a->g, op, x);
+}
 
 // Number |index| spread over x, not fixed.
 static const tn_node_t* number(const activation_t* a, int index) {
@@ -46,7 +58,8 @@ static const tn_node_t* tensor(const activation_t* a, int index) {
 tn_status_t tn_lower_relu(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const tn_dtype_t dtype = tn_dtype_of(x);
-  if (dtype == TN_BOOL || tn_dtype_is_complex(dtype)) return TN_DECLINE("relu of %s", tn_dtype_name(dtype));
+  if (dtype == TN_BOOL || tn_dtype_is_complex(dtype))
+    return TN_DECLINE("relu of %s", tn_dtype_name(dtype));
   tn_return(l, tn_binary(l->graph, TN_OP_MAX, x, tn_constant_like(l->graph, x, 0.0)));
   return TN_OK;
 }
@@ -55,9 +68,12 @@ tn_status_t tn_lower_relu(tn_lowering_t* l) {
 tn_status_t tn_lower_threshold(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const tn_dtype_t dtype = tn_dtype_of(x);
-  if (dtype == TN_BOOL || tn_dtype_is_complex(dtype) || !x) return TN_DECLINE("threshold of %s", tn_dtype_name(dtype));
-  const tn_node_t* bound = tn_broadcast_to(l->graph, tn_arg_scalar(l, 1, dtype), tn_rank(x), x->types[0].dims);
-  const tn_node_t* value = tn_broadcast_to(l->graph, tn_arg_scalar(l, 2, dtype), tn_rank(x), x->types[0].dims);
+  if (dtype == TN_BOOL || tn_dtype_is_complex(dtype) || !x)
+    return TN_DECLINE("threshold of %s", tn_dtype_name(dtype));
+  const tn_node_t* bound =
+      tn_broadcast_to(l->graph, tn_arg_scalar(l, 1, dtype), tn_rank(x), x->types[0].dims);
+  const tn_node_t* value =
+      tn_broadcast_to(l->graph, tn_arg_scalar(l, 2, dtype), tn_rank(x), x->types[0].dims);
   tn_return(l, tn_select(l->graph, tn_compare(l->graph, TN_LE, x, bound), value, x));
   return TN_OK;
 }
@@ -66,27 +82,34 @@ tn_status_t tn_lower_threshold(tn_lowering_t* l) {
 tn_status_t tn_lower_threshold_backward(tn_lowering_t* l) {
   const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1);
   const tn_dtype_t dtype = tn_promote_args(l, 0, 2);
-  if (tn_dtype_is_complex(dtype) || dtype == TN_BOOL) return TN_DECLINE("threshold_backward of %s", tn_dtype_name(dtype));
+  if (tn_dtype_is_complex(dtype) || dtype == TN_BOOL)
+    return TN_DECLINE("threshold_backward of %s", tn_dtype_name(dtype));
   tn_broadcast_pair(l, dtype, &grad, &x);
   if (!x) return tn_graph_status(l->graph);
-  const tn_node_t* bound = tn_broadcast_to(l->graph, tn_arg_scalar(l, 2, dtype), tn_rank(x), x->types[0].dims);
-  tn_return(l, tn_select(l->graph, tn_compare(l->graph, TN_LE, x, bound), tn_constant_like(l->graph, x, 0.0), grad));
+  const tn_node_t* bound =
+      tn_broadcast_to(l->graph, tn_arg_scalar(l, 2, dtype), tn_rank(x), x->types[0].dims);
+  tn_return(l, tn_select(l->graph, tn_compare(l->graph, TN_LE, x, bound),
+                         tn_constant_like(l->graph, x, 0.0), grad));
   return TN_OK;
 }
 
-static bool is_tanh(tn_lowering_t* l, int index) { return strcmp(tn_arg_string(l, index, "none"), "tanh") == 0; }
+static bool is_tanh(tn_lowering_t* l, int index) {
+  return strcmp(tn_arg_string(l, index, "none"), "tanh") == 0;
+}
 
 #define SQRT_2_OVER_PI 0.79788456080286535588
-#define SQRT_HALF 0.70710678118654752440
-#define INV_SQRT_2_PI 0.39894228040143267794  // 1 / sqrt(2 pi)
+#define SQRT_HALF      0.70710678118654752440
+#define INV_SQRT_2_PI  0.39894228040143267794  // 1 / sqrt(2 pi)
 
 tn_status_t tn_lower_gelu(tn_lowering_t* l) {
   const activation_t a = begin(l, 0);
   const tn_node_t *x = a.x, *half = constant(&a, 0.5);
   if (is_tanh(l, 1)) {
     const tn_node_t* cube = mul(&a, mul(&a, x, x), x);
-    const tn_node_t* inner = mul(&a, constant(&a, SQRT_2_OVER_PI), tn_fma(a.g, cube, constant(&a, 0.044715), x));
-    return finish(&a, mul(&a, mul(&a, half, x), add(&a, constant(&a, 1.0), unary(&a, TN_OP_TANH, inner))));
+    const tn_node_t* inner =
+        mul(&a, constant(&a, SQRT_2_OVER_PI), tn_fma(a.g, cube, constant(&a, 0.044715), x));
+    return finish(
+        &a, mul(&a, mul(&a, half, x), add(&a, constant(&a, 1.0), unary(&a, TN_OP_TANH, inner))));
   }
   const tn_node_t* e = unary(&a, TN_OP_ERF, mul(&a, x, constant(&a, SQRT_HALF)));
   return finish(&a, mul(&a, mul(&a, x, half), add(&a, constant(&a, 1.0), e)));
@@ -95,7 +118,8 @@ tn_status_t tn_lower_gelu(tn_lowering_t* l) {
 // grad, x, *, approximate
 tn_status_t tn_lower_gelu_backward(tn_lowering_t* l) {
   const activation_t a = begin(l, 1);
-  const tn_node_t *x = a.x, *grad = tensor(&a, 0), *half = constant(&a, 0.5), *one = constant(&a, 1.0);
+  const tn_node_t *x = a.x, *grad = tensor(&a, 0), *half = constant(&a, 0.5),
+                  *one = constant(&a, 1.0);
   if (is_tanh(l, 2)) {
     const tn_node_t* square = mul(&a, x, x);
     const tn_node_t* kappa = constant(&a, 0.044715);
@@ -149,14 +173,18 @@ tn_status_t tn_lower_tanh_backward(tn_lowering_t* l) {
 tn_status_t tn_lower_hardtanh(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const tn_dtype_t dtype = tn_dtype_of(x);
-  if (dtype == TN_BOOL || tn_dtype_is_complex(dtype) || !x) return TN_DECLINE("hardtanh of %s", tn_dtype_name(dtype));
-  const tn_node_t* low = tn_broadcast_to(l->graph, tn_arg_scalar(l, 1, dtype), tn_rank(x), x->types[0].dims);
-  const tn_node_t* high = tn_broadcast_to(l->graph, tn_arg_scalar(l, 2, dtype), tn_rank(x), x->types[0].dims);
+  if (dtype == TN_BOOL || tn_dtype_is_complex(dtype) || !x)
+    return TN_DECLINE("hardtanh of %s", tn_dtype_name(dtype));
+  const tn_node_t* low =
+      tn_broadcast_to(l->graph, tn_arg_scalar(l, 1, dtype), tn_rank(x), x->types[0].dims);
+  const tn_node_t* high =
+      tn_broadcast_to(l->graph, tn_arg_scalar(l, 2, dtype), tn_rank(x), x->types[0].dims);
   tn_return(l, tn_binary(l->graph, TN_OP_MIN, tn_binary(l->graph, TN_OP_MAX, x, low), high));
   return TN_OK;
 }
 
-static const tn_node_t* choose(const activation_t* a, const tn_node_t* condition, const tn_node_t* x, const tn_node_t* y) {
+static const tn_node_t* choose(const activation_t* a, const tn_node_t* condition,
+                               const tn_node_t* x, const tn_node_t* y) {
   return tn_select(a->g, condition, x, y);
 }
 
@@ -187,7 +215,8 @@ tn_status_t tn_lower_leaky_relu_backward(tn_lowering_t* l) {
 // x, alpha, scale, input_scale
 tn_status_t tn_lower_elu(tn_lowering_t* l) {
   const activation_t a = begin(l, 0);
-  const tn_node_t *alpha = mul(&a, number(&a, 1), number(&a, 2)), *scale = number(&a, 2), *input_scale = number(&a, 3);
+  const tn_node_t *alpha = mul(&a, number(&a, 1), number(&a, 2)), *scale = number(&a, 2),
+                  *input_scale = number(&a, 3);
   const tn_node_t* negative = mul(&a, unary(&a, TN_OP_EXPM1, mul(&a, a.x, input_scale)), alpha);
   const tn_node_t* is_negative = tn_compare(a.g, TN_LT, a.x, constant(&a, 0.0));
   return finish(&a, choose(&a, is_negative, negative, mul(&a, a.x, scale)));
@@ -200,10 +229,9 @@ tn_status_t tn_lower_elu_backward(tn_lowering_t* l) {
   const bool is_result = tn_arg_bool(l, 4, false);
   if (is_result && tn_arg_double(l, 1, 1.0) < 0.0)
     return TN_DECLINE("In-place elu backward calculation is triggered with a negative slope");
-  const tn_node_t* negative =
-      is_result ? mul(&a, mul(&a, grad, input_scale), add(&a, a.x, alpha))
-                : mul(&a, mul(&a, mul(&a, grad, input_scale), alpha),
-                      unary(&a, TN_OP_EXP, mul(&a, a.x, input_scale)));
+  const tn_node_t* negative = is_result ? mul(&a, mul(&a, grad, input_scale), add(&a, a.x, alpha))
+                                        : mul(&a, mul(&a, mul(&a, grad, input_scale), alpha),
+                                              unary(&a, TN_OP_EXP, mul(&a, a.x, input_scale)));
   const tn_node_t* is_negative = tn_compare(a.g, TN_LE, a.x, constant(&a, 0.0));
   return finish(&a, choose(&a, is_negative, negative, mul(&a, grad, scale)));
 }
@@ -212,13 +240,15 @@ tn_status_t tn_lower_elu_backward(tn_lowering_t* l) {
 tn_status_t tn_lower_softplus(tn_lowering_t* l) {
   const activation_t a = begin(l, 0);
   const tn_node_t *beta = number(&a, 1), *scaled = mul(&a, a.x, beta);
-  const tn_node_t* soft = bin(&a, TN_OP_DIV, unary(&a, TN_OP_LOG1P, unary(&a, TN_OP_EXP, scaled)), beta);
+  const tn_node_t* soft =
+      bin(&a, TN_OP_DIV, unary(&a, TN_OP_LOG1P, unary(&a, TN_OP_EXP, scaled)), beta);
   return finish(&a, choose(&a, tn_compare(a.g, TN_GT, scaled, number(&a, 2)), a.x, soft));
 }
 // grad, x, beta, threshold
 tn_status_t tn_lower_softplus_backward(tn_lowering_t* l) {
   const activation_t a = begin(l, 1);
-  const tn_node_t *grad = tensor(&a, 0), *scaled = mul(&a, a.x, number(&a, 2)), *e = unary(&a, TN_OP_EXP, scaled);
+  const tn_node_t *grad = tensor(&a, 0), *scaled = mul(&a, a.x, number(&a, 2)),
+                  *e = unary(&a, TN_OP_EXP, scaled);
   const tn_node_t* soft = bin(&a, TN_OP_DIV, mul(&a, grad, e), add(&a, e, constant(&a, 1.0)));
   return finish(&a, choose(&a, tn_compare(a.g, TN_GT, scaled, number(&a, 3)), grad, soft));
 }

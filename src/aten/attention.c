@@ -15,10 +15,12 @@ static tn_status_t check(tn_lowering_t* l, const attention_t* a) {
   if (dtype != tn_dtype_of(a->k) || dtype != tn_dtype_of(a->v) || !tn_dtype_is_float(dtype))
     return TN_DECLINE("%s: dtypes of query, key and value", l->op->name);
   const int rank = tn_rank(a->q);
-  if (rank != 4 || tn_rank(a->k) != 4 || tn_rank(a->v) != 4) return TN_DECLINE("%s: rank %d", l->op->name, rank);
-  if (tn_dim(a->k, 1) == 0 || tn_dim(a->q, 1) % tn_dim(a->k, 1) || tn_dim(a->k, 1) != tn_dim(a->v, 1) ||
-      tn_dim(a->q, 0) != tn_dim(a->k, 0) || tn_dim(a->q, 0) != tn_dim(a->v, 0) ||
-      tn_dim(a->q, 3) != tn_dim(a->k, 3) || tn_dim(a->k, 2) != tn_dim(a->v, 2))
+  if (rank != 4 || tn_rank(a->k) != 4 || tn_rank(a->v) != 4)
+    return TN_DECLINE("%s: rank %d", l->op->name, rank);
+  if (tn_dim(a->k, 1) == 0 || tn_dim(a->q, 1) % tn_dim(a->k, 1) ||
+      tn_dim(a->k, 1) != tn_dim(a->v, 1) || tn_dim(a->q, 0) != tn_dim(a->k, 0) ||
+      tn_dim(a->q, 0) != tn_dim(a->v, 0) || tn_dim(a->q, 3) != tn_dim(a->k, 3) ||
+      tn_dim(a->k, 2) != tn_dim(a->v, 2))
     return TN_DECLINE("%s: sizes of query, key and value", l->op->name);
   if (a->probability != 0.0) return TN_DECLINE("%s: dropout", l->op->name);
   return TN_OK;
@@ -40,8 +42,11 @@ static double scale_of(tn_lowering_t* l, int index, const tn_node_t* q) {
 // query, key, value, attn_bias, dropout_p, is_causal, return_debug_mask, *, scale
 // -> out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, philox_seed, philox_offset, debug_attn_mask
 tn_status_t tn_lower_fused_attention(tn_lowering_t* l) {
-  attention_t a = {.q = tn_arg_tensor(l, 0), .k = tn_arg_tensor(l, 1), .v = tn_arg_tensor(l, 2),
-                   .mask = tn_arg_tensor(l, 3), .probability = tn_arg_double(l, 4, 0.0),
+  attention_t a = {.q = tn_arg_tensor(l, 0),
+                   .k = tn_arg_tensor(l, 1),
+                   .v = tn_arg_tensor(l, 2),
+                   .mask = tn_arg_tensor(l, 3),
+                   .probability = tn_arg_double(l, 4, 0.0),
                    .is_causal = tn_arg_bool(l, 5, false)};
   a.scale = scale_of(l, 7, a.q);
   TN_TRY(check(l, &a));
@@ -67,18 +72,23 @@ tn_status_t tn_lower_fused_attention(tn_lowering_t* l) {
 // grad_out, query, key, value, attn_bias, grad_input_mask[4], out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k,
 // dropout_p, is_causal, philox_seed, philox_offset, *, scale
 tn_status_t tn_lower_fused_attention_backward(tn_lowering_t* l) {
-  attention_t a = {.q = tn_arg_tensor(l, 1), .k = tn_arg_tensor(l, 2), .v = tn_arg_tensor(l, 3),
-                   .mask = tn_arg_tensor(l, 4), .probability = tn_arg_double(l, 12, 0.0),
+  attention_t a = {.q = tn_arg_tensor(l, 1),
+                   .k = tn_arg_tensor(l, 2),
+                   .v = tn_arg_tensor(l, 3),
+                   .mask = tn_arg_tensor(l, 4),
+                   .probability = tn_arg_double(l, 12, 0.0),
                    .is_causal = tn_arg_bool(l, 13, false)};
   a.scale = scale_of(l, 16, a.q);
   TN_TRY(check(l, &a));
   const int64_t* wanted;
   if (tn_arg_ints(l, 5, &wanted) != 4) return TN_DECLINE("%s: grad_input_mask", l->op->name);
   if (a.mask && wanted[3]) return TN_DECLINE("%s: gradient of the attention bias", l->op->name);
-  const tn_node_t* operands[] = {tn_arg_tensor(l, 0), a.q, a.k, a.v, tn_arg_tensor(l, 6), tn_arg_tensor(l, 7), a.mask};
+  const tn_node_t* operands[] = {tn_arg_tensor(l, 0), a.q,   a.k, a.v, tn_arg_tensor(l, 6),
+                                 tn_arg_tensor(l, 7), a.mask};
   tn_attr_t attrs[4];
   const int count = attributes(&a, a.mask != NULL, attrs);
-  const tn_node_t* y = tn_composite(l->graph, "sdpa_backward", a.mask ? 7 : 6, operands, count, attrs);
+  const tn_node_t* y =
+      tn_composite(l->graph, "sdpa_backward", a.mask ? 7 : 6, operands, count, attrs);
   for (int i = 0; i < 3; ++i) {
     if (wanted[i]) {
       tn_return(l, tn_result(l->graph, y, i));

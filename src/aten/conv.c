@@ -19,21 +19,25 @@ static bool spatial_list(tn_lowering_t* l, int index, int spatial, int64_t* out)
 }
 
 // stride, padding, dilation, transposed, output_padding, groups from argument |first| on.
-static tn_status_t read_geometry(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* weight, int first,
-                                 geometry_t* out) {
+static tn_status_t read_geometry(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* weight,
+                                 int first, geometry_t* out) {
   memset(out, 0, sizeof(*out));
   const int spatial = tn_rank(weight) - 2;
   if (spatial < 1 || spatial > 3 || tn_rank(x) != spatial + 2)
-    return TN_DECLINE("convolution: expected an input of the weight's rank with 1 to 3 spatial dimensions");
+    return TN_DECLINE(
+        "convolution: expected an input of the weight's rank with 1 to 3 spatial dimensions");
   if (tn_dtype_of(x) != tn_dtype_of(weight) || !tn_dtype_is_float(tn_dtype_of(x)))
-    return TN_DECLINE("convolution of %s with %s", tn_dtype_name(tn_dtype_of(x)), tn_dtype_name(tn_dtype_of(weight)));
+    return TN_DECLINE("convolution of %s with %s", tn_dtype_name(tn_dtype_of(x)),
+                      tn_dtype_name(tn_dtype_of(weight)));
   tn_conv_t* conv = &out->conv;
   conv->spatial = spatial;
   conv->batch_groups = 1;
-  if (!spatial_list(l, first, spatial, conv->stride) || !spatial_list(l, first + 1, spatial, conv->low) ||
+  if (!spatial_list(l, first, spatial, conv->stride) ||
+      !spatial_list(l, first + 1, spatial, conv->low) ||
       !spatial_list(l, first + 2, spatial, conv->rhs_dilation) ||
       !spatial_list(l, first + 4, spatial, out->output_padding))
-    return TN_DECLINE("convolution: stride, padding, dilation: one value or one per spatial dimension");
+    return TN_DECLINE(
+        "convolution: stride, padding, dilation: one value or one per spatial dimension");
   out->is_transposed = tn_arg_bool(l, first + 3, false);
   conv->groups = tn_arg_int(l, first + 5, 1);
   for (int d = 0; d < spatial; ++d) {
@@ -45,7 +49,8 @@ static tn_status_t read_geometry(tn_lowering_t* l, const tn_node_t* x, const tn_
     if (!out->is_transposed && tn_dim(x, d + 2) + 2 * conv->low[d] < reach)
       return TN_DECLINE("convolution: kernel size can't be greater than actual input size");
   }
-  const int64_t channels = out->is_transposed ? tn_dim(weight, 0) : tn_dim(weight, 1) * conv->groups;
+  const int64_t channels =
+      out->is_transposed ? tn_dim(weight, 0) : tn_dim(weight, 1) * conv->groups;
   if (conv->groups < 1 || tn_dim(x, 1) != channels || tn_dim(weight, 0) % conv->groups)
     return TN_DECLINE("convolution: channels and groups do not match");
   return TN_OK;
@@ -65,28 +70,34 @@ static int conv_attrs(const tn_conv_t* conv, const int64_t* sizes, tn_attr_t* ou
   return n;
 }
 
-static const tn_node_t* backward_input(tn_lowering_t* l, const tn_conv_t* conv, const tn_node_t* grad,
-                                       const tn_node_t* weight, const int64_t* sizes) {
+static const tn_node_t* backward_input(tn_lowering_t* l, const tn_conv_t* conv,
+                                       const tn_node_t* grad, const tn_node_t* weight,
+                                       const int64_t* sizes) {
   tn_attr_t attrs[CONV_ATTRS];
   const tn_node_t* operands[] = {grad, weight};
-  return tn_composite(l->graph, "conv_backward_input", 2, operands, conv_attrs(conv, sizes, attrs), attrs);
+  return tn_composite(l->graph, "conv_backward_input", 2, operands, conv_attrs(conv, sizes, attrs),
+                      attrs);
 }
 
-static const tn_node_t* backward_weight(tn_lowering_t* l, const tn_conv_t* conv, const tn_node_t* grad,
-                                        const tn_node_t* x, const int64_t* sizes) {
+static const tn_node_t* backward_weight(tn_lowering_t* l, const tn_conv_t* conv,
+                                        const tn_node_t* grad, const tn_node_t* x,
+                                        const int64_t* sizes) {
   tn_attr_t attrs[CONV_ATTRS];
   const tn_node_t* operands[] = {grad, x};
-  return tn_composite(l->graph, "conv_backward_weight", 2, operands, conv_attrs(conv, sizes, attrs), attrs);
+  return tn_composite(l->graph, "conv_backward_weight", 2, operands, conv_attrs(conv, sizes, attrs),
+                      attrs);
 }
 
-static const tn_node_t* along_channels(tn_lowering_t* l, const tn_node_t* bias, const tn_node_t* y) {
+static const tn_node_t* along_channels(tn_lowering_t* l, const tn_node_t* bias,
+                                       const tn_node_t* y) {
   const int64_t map = 1;
   return y ? tn_broadcast_in_dim(l->graph, bias, tn_rank(y), y->types[0].dims, &map) : NULL;
 }
 
 // x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 tn_status_t tn_lower_convolution(tn_lowering_t* l) {
-  const tn_node_t *x = tn_arg_tensor(l, 0), *weight = tn_arg_tensor(l, 1), *bias = tn_arg_tensor(l, 2);
+  const tn_node_t *x = tn_arg_tensor(l, 0), *weight = tn_arg_tensor(l, 1),
+                  *bias = tn_arg_tensor(l, 2);
   geometry_t geometry;
   TN_TRY(read_geometry(l, x, weight, 3, &geometry));
   const tn_conv_t* conv = &geometry.conv;
@@ -99,10 +110,13 @@ tn_status_t tn_lower_convolution(tn_lowering_t* l) {
     // A transposed convolution is the gradient of the convolution whose input it restores.
     int64_t sizes[3];
     for (int d = 0; d < conv->spatial; ++d) {
-      if (geometry.output_padding[d] >= conv->stride[d] && geometry.output_padding[d] >= conv->rhs_dilation[d])
-        return TN_DECLINE("convolution: output padding must be smaller than either stride or dilation");
+      if (geometry.output_padding[d] >= conv->stride[d] &&
+          geometry.output_padding[d] >= conv->rhs_dilation[d])
+        return TN_DECLINE(
+            "convolution: output padding must be smaller than either stride or dilation");
       sizes[d] = (tn_dim(x, d + 2) - 1) * conv->stride[d] - 2 * conv->low[d] +
-                 conv->rhs_dilation[d] * (tn_dim(weight, d + 2) - 1) + geometry.output_padding[d] + 1;
+                 conv->rhs_dilation[d] * (tn_dim(weight, d + 2) - 1) + geometry.output_padding[d] +
+                 1;
       if (sizes[d] < 0) return TN_DECLINE("convolution: negative output size");
     }
     y = backward_input(l, conv, x, weight, sizes);
@@ -119,7 +133,8 @@ tn_status_t tn_lower_convolution(tn_lowering_t* l) {
 }
 
 static tn_status_t convolution_backward(tn_lowering_t* l, int first) {
-  const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1), *weight = tn_arg_tensor(l, 2);
+  const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1),
+                  *weight = tn_arg_tensor(l, 2);
   geometry_t geometry;
   TN_TRY(read_geometry(l, x, weight, first, &geometry));
   const int64_t* mask;
@@ -157,6 +172,8 @@ static tn_status_t convolution_backward(tn_lowering_t* l, int first) {
   return TN_OK;
 }
 // grad, x, weight, stride, padding, dilation, transposed, output_padding, groups, mask[3]
-tn_status_t tn_lower_convolution_backward_overrideable(tn_lowering_t* l) { return convolution_backward(l, 3); }
+tn_status_t tn_lower_convolution_backward_overrideable(tn_lowering_t* l) {
+  return convolution_backward(l, 3);
+}
 // the same with bias_sizes after the weight
 tn_status_t tn_lower_convolution_backward(tn_lowering_t* l) { return convolution_backward(l, 4); }

@@ -9,7 +9,9 @@ static tn_status_t filled(tn_lowering_t* l, int size_index, const tn_node_t* val
   const int rank = tn_arg_ints(l, size_index, &sizes);
   if (rank < 0 || rank > TN_MAX_RANK) return TN_DECLINE("%s: size", l->op->name);
   for (int d = 0; d < rank; ++d)
-    if (sizes[d] < 0) return TN_DECLINE("Trying to create tensor with negative dimension %lld", (long long)sizes[d]);
+    if (sizes[d] < 0)
+      return TN_DECLINE("Trying to create tensor with negative dimension %lld",
+                        (long long)sizes[d]);
   tn_return(l, tn_broadcast_to(l->graph, value, rank, sizes));
   return TN_OK;
 }
@@ -50,18 +52,23 @@ tn_status_t tn_lower_scalar_tensor(tn_lowering_t* l) {
   return TN_OK;
 }
 
-static bool is_integer(const tn_value_t* value) { return value->kind != TN_VALUE_SCALAR || value->dtype <= TN_I64; }
+static bool is_integer(const tn_value_t* value) {
+  return value->kind != TN_VALUE_SCALAR || value->dtype <= TN_I64;
+}
 
 // Arguments |start|, |end|, |step| (-1: absent), and |dtype|.
 static tn_status_t arange(tn_lowering_t* l, int start, int end, int step, int dtype_index) {
   tn_graph_t* g = l->graph;
-  const bool all_integer = (start < 0 || is_integer(&l->args[start])) && is_integer(&l->args[end]) &&
+  const bool all_integer = (start < 0 || is_integer(&l->args[start])) &&
+                           is_integer(&l->args[end]) &&
                            (step < 0 || step >= l->arg_count || is_integer(&l->args[step]));
   const tn_dtype_t dtype = tn_arg_dtype(l, dtype_index, all_integer ? TN_I64 : TN_F32);
   const tn_dtype_t work = all_integer ? TN_I64 : TN_F64;
-  const double first = start < 0 ? 0.0 : tn_arg_double(l, start, 0.0), last = tn_arg_double(l, end, 0.0);
+  const double first = start < 0 ? 0.0 : tn_arg_double(l, start, 0.0),
+               last = tn_arg_double(l, end, 0.0);
   const double by = step < 0 ? 1.0 : tn_arg_double(l, step, 1.0);
-  if (by == 0.0 || !isfinite(first) || !isfinite(last) || !isfinite(by) || (last - first) * by < 0.0)
+  if (by == 0.0 || !isfinite(first) || !isfinite(last) || !isfinite(by) ||
+      (last - first) * by < 0.0)
     return TN_DECLINE("upper bound and larger bound inconsistent with step sign");
   const int64_t count = (int64_t)ceil((last - first) / by);
   const tn_type_t type = tn_type_make(work, 1, &count);
@@ -91,7 +98,8 @@ tn_status_t tn_lower_eye(tn_lowering_t* l) {
   if (n < 0 || m < 0) return TN_DECLINE("n must be greater or equal to 0, got %lld", (long long)n);
   const int64_t dims[] = {n, m};
   const tn_type_t type = tn_type_make(TN_I64, 2, dims);
-  const tn_node_t* is_diagonal = tn_compare(l->graph, TN_EQ, tn_iota(l->graph, &type, 0), tn_iota(l->graph, &type, 1));
+  const tn_node_t* is_diagonal =
+      tn_compare(l->graph, TN_EQ, tn_iota(l->graph, &type, 0), tn_iota(l->graph, &type, 1));
   tn_return(l, tn_convert(l->graph, is_diagonal, tn_arg_dtype(l, has_m ? 2 : 1, TN_F32)));
   return TN_OK;
 }
@@ -102,14 +110,17 @@ tn_status_t tn_lower_linspace(tn_lowering_t* l) {
   const double start = tn_arg_double(l, 0, 0.0), end = tn_arg_double(l, 1, 0.0);
   const int64_t steps = tn_arg_int(l, 2, 0);
   const tn_dtype_t dtype = tn_arg_dtype(l, 3, TN_F32);
-  if (steps < 0 || !tn_dtype_is_float(dtype)) return TN_DECLINE("linspace: number of steps, or dtype");
+  if (steps < 0 || !tn_dtype_is_float(dtype))
+    return TN_DECLINE("linspace: number of steps, or dtype");
   const tn_type_t type = tn_type_make(TN_F64, 1, &steps);
   const double by = steps > 1 ? (end - start) / (double)(steps - 1) : 0.0;
   const tn_node_t* i = tn_iota(g, &type, 0);
   const tn_node_t* stride = tn_constant_like(g, i, by);
-  const tn_node_t* low = tn_binary(g, TN_OP_ADD, tn_constant_like(g, i, start), tn_binary(g, TN_OP_MUL, stride, i));
+  const tn_node_t* low =
+      tn_binary(g, TN_OP_ADD, tn_constant_like(g, i, start), tn_binary(g, TN_OP_MUL, stride, i));
   const tn_node_t* back = tn_binary(g, TN_OP_SUB, tn_constant_like(g, i, (double)(steps - 1)), i);
-  const tn_node_t* high = tn_binary(g, TN_OP_SUB, tn_constant_like(g, i, end), tn_binary(g, TN_OP_MUL, stride, back));
+  const tn_node_t* high =
+      tn_binary(g, TN_OP_SUB, tn_constant_like(g, i, end), tn_binary(g, TN_OP_MUL, stride, back));
   const tn_node_t* is_low = tn_compare(g, TN_LT, i, tn_constant_like(g, i, (double)(steps / 2)));
   tn_return(l, tn_convert(g, steps == 1 ? low : tn_select(g, is_low, low, high), dtype));
   return TN_OK;

@@ -25,16 +25,20 @@ tn_status_t tn_lower_embedding_backward(tn_lowering_t* l) {
   const tn_node_t *grad = tn_arg_tensor(l, 0), *indices = tn_arg_tensor(l, 1);
   TN_TRY(check_index(l, indices));
   if (tn_arg_bool(l, 4, false)) return TN_DECLINE("embedding_dense_backward: scale_grad_by_freq");
-  const int64_t rows = tn_arg_int(l, 2, 0), padding = tn_arg_int(l, 3, -1), width = tn_dim(grad, tn_rank(grad) - 1);
+  const int64_t rows = tn_arg_int(l, 2, 0), padding = tn_arg_int(l, 3, -1),
+                width = tn_dim(grad, tn_rank(grad) - 1);
   int64_t count = tn_type_element_count(&indices->types[0]);
   const int64_t flat_dims[] = {count, width}, table_dims[] = {rows, width};
-  const tn_node_t *flat = tn_reshape(g, indices, 1, &count), *updates = tn_reshape(g, grad, 2, flat_dims);
+  const tn_node_t *flat = tn_reshape(g, indices, 1, &count),
+                  *updates = tn_reshape(g, grad, 2, flat_dims);
   const tn_dtype_t dtype = tn_dtype_of(grad), opmath = tn_opmath_dtype(dtype);
   updates = tn_convert(g, updates, opmath);
   if (padding >= 0 && updates) {
     const int64_t map = 0;
-    const tn_node_t* is_padding = tn_compare(g, TN_EQ, flat, tn_constant_like(g, flat, (double)padding));
-    updates = tn_select(g, tn_broadcast_in_dim(g, is_padding, 2, flat_dims, &map), tn_constant_like(g, updates, 0.0), updates);
+    const tn_node_t* is_padding =
+        tn_compare(g, TN_EQ, flat, tn_constant_like(g, flat, (double)padding));
+    updates = tn_select(g, tn_broadcast_in_dim(g, is_padding, 2, flat_dims, &map),
+                        tn_constant_like(g, updates, 0.0), updates);
   }
   const tn_type_t type = tn_type_make(opmath, 2, table_dims);
   const tn_node_t* zeros = tn_constant_splat(g, &type, tn_scalar_from_double(opmath, 0.0));
@@ -47,10 +51,12 @@ tn_status_t tn_lower_embedding_backward(tn_lowering_t* l) {
 tn_status_t tn_lower_index_select(tn_lowering_t* l) {
   const tn_node_t *x = tn_arg_tensor(l, 0), *index = tn_arg_tensor(l, 2);
   TN_TRY(check_index(l, index));
-  if (tn_rank(index) > 1 || tn_rank(x) == 0) return TN_DECLINE("index_select: 0-dim input, or index of more dimensions");
+  if (tn_rank(index) > 1 || tn_rank(x) == 0)
+    return TN_DECLINE("index_select: 0-dim input, or index of more dimensions");
   const int64_t count = tn_type_element_count(&index->types[0]);
   index = tn_reshape(l->graph, index, 1, &count);
-  tn_return(l, tn_take(l->graph, x, index, tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x)), TN_BOUNDS_ERROR));
+  tn_return(l, tn_take(l->graph, x, index, tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x)),
+                       TN_BOUNDS_ERROR));
   return TN_OK;
 }
 
@@ -59,7 +65,8 @@ tn_status_t tn_lower_gather(tn_lowering_t* l) {
   const tn_node_t *x = tn_arg_tensor(l, 0), *index = tn_arg_tensor(l, 2);
   TN_TRY(check_index(l, index));
   const int dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x));
-  if (tn_rank(x) == 0 || tn_rank(x) != tn_rank(index)) return TN_DECLINE("gather: ranks of input and index");
+  if (tn_rank(x) == 0 || tn_rank(x) != tn_rank(index))
+    return TN_DECLINE("gather: ranks of input and index");
   for (int d = 0; d < tn_rank(x); ++d)
     if (d != dim && tn_dim(index, d) > tn_dim(x, d)) return TN_DECLINE("gather: size of the index");
   // Only the part of x that the index reaches.
@@ -68,7 +75,8 @@ tn_status_t tn_lower_gather(tn_lowering_t* l) {
     limit[d] = d == dim ? tn_dim(x, d) : tn_dim(index, d);
     step[d] = 1;
   }
-  tn_return(l, tn_take_along(l->graph, tn_slice(l->graph, x, start, limit, step), index, dim, TN_BOUNDS_ERROR));
+  tn_return(l, tn_take_along(l->graph, tn_slice(l->graph, x, start, limit, step), index, dim,
+                             TN_BOUNDS_ERROR));
   return TN_OK;
 }
 
@@ -78,7 +86,8 @@ tn_status_t tn_read_indexing(tn_lowering_t* l, const tn_node_t* x, int list, tn_
   tn_graph_t* g = l->graph;
   memset(out, 0, sizeof(*out));
   const int count = tn_arg_list_count(l, list);
-  if (count > tn_rank(x)) return TN_DECLINE("%s: too many indices for tensor of dimension %d", l->op->name, tn_rank(x));
+  if (count > tn_rank(x))
+    return TN_DECLINE("%s: too many indices for tensor of dimension %d", l->op->name, tn_rank(x));
   const tn_node_t* index[TN_MAX_RANK];
   for (int d = 0; d < count; ++d) {
     const tn_node_t* item = tn_arg_list_tensor(l, list, d);
@@ -101,10 +110,12 @@ tn_status_t tn_read_indexing(tn_lowering_t* l, const tn_node_t* x, int list, tn_
   memcpy(out->index_dims, type.dims, sizeof(out->index_dims));
   int64_t column[TN_MAX_RANK];
   memcpy(column, type.dims, sizeof(column));
-  if (type.rank == TN_MAX_RANK || tn_rank(x) - out->count + type.rank > TN_MAX_RANK) return TN_DECLINE("%s: rank", l->op->name);
+  if (type.rank == TN_MAX_RANK || tn_rank(x) - out->count + type.rank > TN_MAX_RANK)
+    return TN_DECLINE("%s: rank", l->op->name);
   column[type.rank] = 1;
   for (int i = 0; i < out->count; ++i)
-    index[i] = tn_reshape(g, tn_broadcast_to(g, index[i], type.rank, type.dims), type.rank + 1, column);
+    index[i] =
+        tn_reshape(g, tn_broadcast_to(g, index[i], type.rank, type.dims), type.rank + 1, column);
   out->starts = out->count == 1 ? index[0] : tn_concat(g, out->count, index, type.rank);
   // Indexed dimensions that stand together are replaced in place; others move to the front.
   const bool is_adjacent = out->dim[out->count - 1] - out->dim[0] + 1 == out->count;
@@ -136,10 +147,12 @@ tn_status_t tn_lower_index(tn_lowering_t* l) {
   tn_indexing_t indexing;
   TN_TRY(tn_read_indexing(l, x, 1, &indexing));
   if (indexing.count == 1) {
-    const tn_node_t* index = tn_reshape(l->graph, indexing.starts, indexing.index_rank, indexing.index_dims);
+    const tn_node_t* index =
+        tn_reshape(l->graph, indexing.starts, indexing.index_rank, indexing.index_dims);
     tn_return(l, tn_take(l->graph, x, index, (int)indexing.dim[0], TN_BOUNDS_WRAP));
     return TN_OK;
   }
-  tn_return(l, tn_gather(l->graph, x, indexing.starts, &indexing.dims, indexing.slice, TN_BOUNDS_WRAP));
+  tn_return(
+      l, tn_gather(l->graph, x, indexing.starts, &indexing.dims, indexing.slice, TN_BOUNDS_WRAP));
   return TN_OK;
 }

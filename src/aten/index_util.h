@@ -10,8 +10,8 @@ typedef struct tn_indexing {
   int64_t dim[TN_MAX_RANK];  // which
   int index_rank;            // the indices' common shape
   int64_t index_dims[TN_MAX_RANK];
-  int position;              // where this shape stands in the result
-  const tn_node_t* starts;   // [index dims.., count]
+  int position;             // where this shape stands in the result
+  const tn_node_t* starts;  // [index dims.., count]
   tn_gather_dims_t dims;
   int64_t slice[TN_MAX_RANK];
   int result_rank;
@@ -22,7 +22,8 @@ typedef struct tn_indexing {
 tn_status_t tn_read_indexing(tn_lowering_t* l, const tn_node_t* x, int list, tn_indexing_t* out);
 
 // x with |updates| put at x[.., index[i], ..] along |dim|: updates have x's dims with the index's length at |dim|.
-const tn_node_t* tn_put_rows(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* index, const tn_node_t* updates,
-                             int dim, tn_reduce_kind_t kind, tn_bounds_t bounds);
+const tn_node_t* tn_put_rows(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* index,
+                             const tn_node_t* updates, int dim, tn_reduce_kind_t kind,
+                             tn_bounds_t bounds);
 
 #endif  // TN_ATEN_INDEX_UTIL_H_

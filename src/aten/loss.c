@@ -13,7 +13,9 @@ typedef struct loss {
 static const tn_node_t* bin(const loss_t* s, tn_op_t op, const tn_node_t* x, const tn_node_t* y) {
   return tn_binary(s->g, op, x, y);
 }
-static const tn_node_t* wide(const loss_t* s, const tn_node_t* x) { return tn_convert(s->g, x, s->opmath); }
+static const tn_node_t* wide(const loss_t* s, const tn_node_t* x) {
+  return tn_convert(s->g, x, s->opmath);
+}
 static const tn_node_t* constant(const loss_t* s, const tn_node_t* like, double value) {
   return tn_constant_like(s->g, like, value);
 }
@@ -60,19 +62,22 @@ static tn_status_t read_nll(tn_lowering_t* l, int first, int64_t ignore_index, n
   out->s = (loss_t){.l = l, .g = g, .dtype = dtype, .opmath = tn_opmath_dtype(dtype)};
   const int rank = tn_rank(out->x);
   out->channel = rank == 1 ? 0 : 1;
-  if (!out->x || !out->target || rank < 1 || tn_rank(out->target) != rank - 1 || !tn_dtype_is_float(dtype) ||
-      tn_dtype_of(out->target) != TN_I64)
+  if (!out->x || !out->target || rank < 1 || tn_rank(out->target) != rank - 1 ||
+      !tn_dtype_is_float(dtype) || tn_dtype_of(out->target) != TN_I64)
     return TN_DECLINE("%s: shapes or dtypes of input and target", l->op->name);
   for (int d = 0, t = 0; d < rank; ++d)
     if (d != out->channel && tn_dim(out->x, d) != tn_dim(out->target, t++))
       return TN_DECLINE("%s: sizes of input and target", l->op->name);
   const int64_t classes = tn_dim(out->x, out->channel);
-  if (out->weight && (tn_rank(out->weight) != 1 || tn_dim(out->weight, 0) != classes || tn_dtype_of(out->weight) != dtype))
+  if (out->weight && (tn_rank(out->weight) != 1 || tn_dim(out->weight, 0) != classes ||
+                      tn_dtype_of(out->weight) != dtype))
     return TN_DECLINE("%s: weight", l->op->name);
-  out->is_used = tn_compare(g, TN_NE, out->target, tn_constant_like(g, out->target, (double)ignore_index));
+  out->is_used =
+      tn_compare(g, TN_NE, out->target, tn_constant_like(g, out->target, (double)ignore_index));
   out->index = tn_select(g, out->is_used, out->target, tn_constant_like(g, out->target, 0.0));
   if (out->weight) {
-    const tn_node_t* weight = wide(&out->s, tn_take(g, out->weight, out->index, 0, TN_BOUNDS_ERROR));
+    const tn_node_t* weight =
+        wide(&out->s, tn_take(g, out->weight, out->index, 0, TN_BOUNDS_ERROR));
     out->factor = tn_select(g, out->is_used, weight, constant(&out->s, weight, 0.0));
   } else {
     out->factor = tn_convert(g, out->is_used, out->s.opmath);
@@ -93,7 +98,8 @@ tn_status_t tn_lower_nll_loss(tn_lowering_t* l) {
   nll_t n;
   TN_TRY(read_nll(l, 0, tn_arg_int(l, 4, -100), &n));
   const loss_t* s = &n.s;
-  const tn_node_t* picked = tn_take_along(s->g, n.x, with_channel(&n, n.index), n.channel, TN_BOUNDS_ERROR);
+  const tn_node_t* picked =
+      tn_take_along(s->g, n.x, with_channel(&n, n.index), n.channel, TN_BOUNDS_ERROR);
   picked = tn_reshape(s->g, wide(s, picked), tn_rank(n.target), n.target->types[0].dims);
   // Not a product: an ignored -inf or NaN must not matter.
   const tn_node_t* losses = tn_unary(s->g, TN_OP_NEG, bin(s, TN_OP_MUL, picked, n.factor));
@@ -120,8 +126,10 @@ tn_status_t tn_lower_nll_loss_backward(tn_lowering_t* l) {
   const loss_t* s = &n.s;
   grad = wide(s, grad);
   if (reduction == REDUCTION_MEAN) grad = bin(s, TN_OP_DIV, grad, wide(s, total));
-  if (reduction == REDUCTION_NONE && tn_rank(grad) != tn_rank(n.target)) return TN_DECLINE("nll_loss_backward: gradient");
-  if (reduction != REDUCTION_NONE && tn_rank(grad) != 0) return TN_DECLINE("nll_loss_backward: gradient");
+  if (reduction == REDUCTION_NONE && tn_rank(grad) != tn_rank(n.target))
+    return TN_DECLINE("nll_loss_backward: gradient");
+  if (reduction != REDUCTION_NONE && tn_rank(grad) != 0)
+    return TN_DECLINE("nll_loss_backward: gradient");
   grad = spread(s, grad, n.target);
   const tn_node_t* value = tn_unary(s->g, TN_OP_NEG, bin(s, TN_OP_MUL, grad, n.factor));
   value = tn_select(s->g, n.is_used, value, constant(s, value, 0.0));
@@ -131,7 +139,8 @@ tn_status_t tn_lower_nll_loss_backward(tn_lowering_t* l) {
   const tn_node_t* channel = tn_iota(s->g, &type, n.channel);
   const tn_node_t* index = spread(s, with_channel(&n, n.index), channel);
   const tn_node_t* spread_value = spread(s, with_channel(&n, value), n.x);
-  const tn_node_t* dx = tn_select(s->g, tn_compare(s->g, TN_EQ, channel, index), spread_value, constant(s, spread_value, 0.0));
+  const tn_node_t* dx = tn_select(s->g, tn_compare(s->g, TN_EQ, channel, index), spread_value,
+                                  constant(s, spread_value, 0.0));
   tn_return(l, tn_convert(s->g, dx, s->dtype));
   return TN_OK;
 }
@@ -139,14 +148,16 @@ tn_status_t tn_lower_nll_loss_backward(tn_lowering_t* l) {
 // ---- pointwise losses -----------------------------------------------------------------------------------------
 
 // Input and target from argument |first| on, in the compute type and of one shape.
-static tn_status_t read_pair(tn_lowering_t* l, int first, loss_t* s, const tn_node_t** x, const tn_node_t** y) {
+static tn_status_t read_pair(tn_lowering_t* l, int first, loss_t* s, const tn_node_t** x,
+                             const tn_node_t** y) {
   *x = tn_arg_tensor(l, first);
   *y = tn_arg_tensor(l, first + 1);
   s->l = l;
   s->g = l->graph;
   s->dtype = tn_promote_args(l, first, 2);
   s->opmath = tn_opmath_dtype(s->dtype);
-  if (!tn_dtype_is_float(s->dtype)) return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(s->dtype));
+  if (!tn_dtype_is_float(s->dtype))
+    return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(s->dtype));
   tn_broadcast_pair(l, s->opmath, x, y);
   return tn_graph_status(l->graph);
 }
@@ -190,9 +201,11 @@ tn_status_t tn_lower_smooth_l1_loss(tn_lowering_t* l) {
   TN_TRY(read_pair(l, 0, &s, &x, &y));
   const tn_node_t *z = tn_unary(s.g, TN_OP_ABS, bin(&s, TN_OP_SUB, x, y)), *beta = number(&s, 3, x);
   const tn_node_t* half = constant(&s, z, 0.5);
-  const tn_node_t* inner = bin(&s, TN_OP_DIV, bin(&s, TN_OP_MUL, bin(&s, TN_OP_MUL, half, z), z), beta);
+  const tn_node_t* inner =
+      bin(&s, TN_OP_DIV, bin(&s, TN_OP_MUL, bin(&s, TN_OP_MUL, half, z), z), beta);
   const tn_node_t* outer = bin(&s, TN_OP_SUB, z, bin(&s, TN_OP_MUL, half, beta));
-  return finish(&s, tn_select(s.g, tn_compare(s.g, TN_LT, z, beta), inner, outer), tn_arg_int(l, 2, REDUCTION_MEAN));
+  return finish(&s, tn_select(s.g, tn_compare(s.g, TN_LT, z, beta), inner, outer),
+                tn_arg_int(l, 2, REDUCTION_MEAN));
 }
 
 // grad, x, target, reduction, beta
@@ -205,7 +218,8 @@ tn_status_t tn_lower_smooth_l1_loss_backward(tn_lowering_t* l) {
   const tn_node_t* inner = bin(&s, TN_OP_DIV, bin(&s, TN_OP_MUL, difference, grad), beta);
   const tn_node_t* is_low = tn_compare(s.g, TN_LE, difference, tn_unary(s.g, TN_OP_NEG, beta));
   const tn_node_t* is_high = tn_compare(s.g, TN_GE, difference, beta);
-  const tn_node_t* dx = tn_select(s.g, is_low, tn_unary(s.g, TN_OP_NEG, grad), tn_select(s.g, is_high, grad, inner));
+  const tn_node_t* dx =
+      tn_select(s.g, is_low, tn_unary(s.g, TN_OP_NEG, grad), tn_select(s.g, is_high, grad, inner));
   tn_return(l, tn_convert(s.g, dx, s.dtype));
   return TN_OK;
 }
@@ -215,11 +229,14 @@ tn_status_t tn_lower_huber_loss(tn_lowering_t* l) {
   loss_t s;
   const tn_node_t *x, *y;
   TN_TRY(read_pair(l, 0, &s, &x, &y));
-  const tn_node_t *z = tn_unary(s.g, TN_OP_ABS, bin(&s, TN_OP_SUB, x, y)), *delta = number(&s, 3, x);
+  const tn_node_t *z = tn_unary(s.g, TN_OP_ABS, bin(&s, TN_OP_SUB, x, y)),
+                  *delta = number(&s, 3, x);
   const tn_node_t* half = constant(&s, z, 0.5);
   const tn_node_t* inner = bin(&s, TN_OP_MUL, bin(&s, TN_OP_MUL, half, z), z);
-  const tn_node_t* outer = bin(&s, TN_OP_MUL, delta, bin(&s, TN_OP_SUB, z, bin(&s, TN_OP_MUL, half, delta)));
-  return finish(&s, tn_select(s.g, tn_compare(s.g, TN_LT, z, delta), inner, outer), tn_arg_int(l, 2, REDUCTION_MEAN));
+  const tn_node_t* outer =
+      bin(&s, TN_OP_MUL, delta, bin(&s, TN_OP_SUB, z, bin(&s, TN_OP_MUL, half, delta)));
+  return finish(&s, tn_select(s.g, tn_compare(s.g, TN_LT, z, delta), inner, outer),
+                tn_arg_int(l, 2, REDUCTION_MEAN));
 }
 
 // grad, x, target, reduction, delta
@@ -229,7 +246,8 @@ tn_status_t tn_lower_huber_loss_backward(tn_lowering_t* l) {
   TN_TRY(read_pair(l, 1, &s, &x, &y));
   const tn_node_t *difference = bin(&s, TN_OP_SUB, x, y), *delta = number(&s, 4, x);
   const tn_node_t* grad = incoming(&s, x, tn_arg_int(l, 3, REDUCTION_MEAN));
-  const tn_node_t* limited = bin(&s, TN_OP_MIN, bin(&s, TN_OP_MAX, difference, tn_unary(s.g, TN_OP_NEG, delta)), delta);
+  const tn_node_t* limited =
+      bin(&s, TN_OP_MIN, bin(&s, TN_OP_MAX, difference, tn_unary(s.g, TN_OP_NEG, delta)), delta);
   tn_return(l, tn_convert(s.g, bin(&s, TN_OP_MUL, limited, grad), s.dtype));
   return TN_OK;
 }
@@ -242,19 +260,24 @@ tn_status_t tn_lower_binary_cross_entropy(tn_lowering_t* l) {
   TN_TRY(read_pair(l, 0, &s, &x, &y));
   const tn_node_t* zero = constant(&s, x, 0.0);
   const tn_node_t* one = constant(&s, x, 1.0);
-  const tn_node_t* is_inside = bin(&s, TN_OP_AND, tn_compare(s.g, TN_GE, x, zero), tn_compare(s.g, TN_LE, x, one));
+  const tn_node_t* is_inside =
+      bin(&s, TN_OP_AND, tn_compare(s.g, TN_GE, x, zero), tn_compare(s.g, TN_LE, x, one));
   const tn_node_t* outside = tn_unary(s.g, TN_OP_NOT, is_inside);
   int64_t dims[TN_MAX_RANK], single = 1;
   for (int d = 0; d < tn_rank(x); ++d) dims[d] = d;
-  const tn_node_t* any = tn_rank(x) ? tn_reduce(s.g, TN_REDUCE_OR, outside, tn_rank(x), dims) : outside;
+  const tn_node_t* any =
+      tn_rank(x) ? tn_reduce(s.g, TN_REDUCE_OR, outside, tn_rank(x), dims) : outside;
   const tn_type_t table_type = tn_type_make(s.opmath, 1, &single);
-  const tn_node_t* table = tn_constant_splat(s.g, &table_type, tn_scalar_from_double(s.opmath, 0.0));
+  const tn_node_t* table =
+      tn_constant_splat(s.g, &table_type, tn_scalar_from_double(s.opmath, 0.0));
   const tn_node_t* checked = tn_take(s.g, table, tn_convert(s.g, any, TN_I64), 0, TN_BOUNDS_ERROR);
   const tn_node_t* least = constant(&s, x, -100.0);
   const tn_node_t* log_x = bin(&s, TN_OP_MAX, tn_unary(s.g, TN_OP_LOG, x), least);
-  const tn_node_t* log_rest = bin(&s, TN_OP_MAX, tn_unary(s.g, TN_OP_LOG1P, tn_unary(s.g, TN_OP_NEG, x)), least);
-  const tn_node_t* value = bin(&s, TN_OP_SUB, bin(&s, TN_OP_MUL, bin(&s, TN_OP_SUB, y, one), log_rest),
-                               bin(&s, TN_OP_MUL, y, log_x));
+  const tn_node_t* log_rest =
+      bin(&s, TN_OP_MAX, tn_unary(s.g, TN_OP_LOG1P, tn_unary(s.g, TN_OP_NEG, x)), least);
+  const tn_node_t* value =
+      bin(&s, TN_OP_SUB, bin(&s, TN_OP_MUL, bin(&s, TN_OP_SUB, y, one), log_rest),
+          bin(&s, TN_OP_MUL, y, log_x));
   if (weight) value = bin(&s, TN_OP_MUL, value, spread(&s, wide(&s, weight), value));
   value = bin(&s, TN_OP_ADD, value, spread(&s, checked, value));
   return finish(&s, value, tn_arg_int(l, 3, REDUCTION_MEAN));
@@ -268,7 +291,8 @@ tn_status_t tn_lower_binary_cross_entropy_backward(tn_lowering_t* l) {
   const tn_node_t* grad = incoming(&s, x, tn_arg_int(l, 4, REDUCTION_MEAN));
   const tn_node_t* spreadness = bin(&s, TN_OP_MUL, bin(&s, TN_OP_SUB, constant(&s, x, 1.0), x), x);
   spreadness = bin(&s, TN_OP_MAX, spreadness, constant(&s, x, 1e-12));
-  const tn_node_t* dx = bin(&s, TN_OP_DIV, bin(&s, TN_OP_MUL, grad, bin(&s, TN_OP_SUB, x, y)), spreadness);
+  const tn_node_t* dx =
+      bin(&s, TN_OP_DIV, bin(&s, TN_OP_MUL, grad, bin(&s, TN_OP_SUB, x, y)), spreadness);
   if (weight) dx = bin(&s, TN_OP_MUL, dx, spread(&s, wide(&s, weight), dx));
   tn_return(l, tn_convert(s.g, dx, s.dtype));
   return TN_OK;

@@ -10,14 +10,16 @@ static const tn_value_t* arg_at(const tn_lowering_t* lowering, int index) {
 }
 
 static void wrong_kind(tn_lowering_t* lowering, int index, const char* expected) {
-  tn_graph_fail(lowering->graph, TN_ERROR(TN_INVALID_ARGUMENT, "%s: argument %d: expected %s", lowering->op->name,
-                                          index, expected));
+  tn_graph_fail(lowering->graph, TN_ERROR(TN_INVALID_ARGUMENT, "%s: argument %d: expected %s",
+                                          lowering->op->name, index, expected));
 }
 
 // The value of argument |index| decides what is built.
 static void fix_value(tn_lowering_t* lowering, int index) { lowering->value_mask |= 1u << index; }
 
-bool tn_arg_is_none(tn_lowering_t* lowering, int index) { return arg_at(lowering, index)->kind == TN_VALUE_NONE; }
+bool tn_arg_is_none(tn_lowering_t* lowering, int index) {
+  return arg_at(lowering, index)->kind == TN_VALUE_NONE;
+}
 
 const tn_node_t* tn_arg_tensor(tn_lowering_t* lowering, int index) {
   const tn_value_t* value = arg_at(lowering, index);
@@ -48,7 +50,8 @@ const tn_node_t* tn_arg_node(tn_lowering_t* lowering, int index) {
 const tn_node_t* tn_arg_scalar(tn_lowering_t* lowering, int index, tn_dtype_t dtype) {
   const tn_value_t* value = arg_at(lowering, index);
   if (value->kind == TN_VALUE_SCALAR && !value->node)
-    return scalar_constant(lowering->graph, dtype, tn_scalar_convert(dtype, (tn_dtype_t)value->dtype, value->scalar));
+    return scalar_constant(lowering->graph, dtype,
+                           tn_scalar_convert(dtype, (tn_dtype_t)value->dtype, value->scalar));
   return tn_convert(lowering->graph, tn_arg_node(lowering, index), dtype);
 }
 
@@ -145,8 +148,8 @@ const tn_node_t* tn_arg_list_tensor(tn_lowering_t* lowering, int index, int item
 
 static void append_result(tn_lowering_t* lowering, const tn_value_t* value) {
   if (lowering->result_count >= lowering->result_capacity) {
-    tn_graph_fail(lowering->graph, TN_ERROR(TN_UNIMPLEMENTED, "%s: more than %d results", lowering->op->name,
-                                            lowering->result_capacity));
+    tn_graph_fail(lowering->graph, TN_ERROR(TN_UNIMPLEMENTED, "%s: more than %d results",
+                                            lowering->op->name, lowering->result_capacity));
     return;
   }
   lowering->results[lowering->result_count++] = *value;
@@ -166,7 +169,8 @@ void tn_return_int(tn_lowering_t* lowering, int64_t number) {
   append_result(lowering, &value);
 }
 
-tn_status_t tn_lower_nested(tn_lowering_t* lowering, const char* name, int arg_count, const tn_value_t* args) {
+tn_status_t tn_lower_nested(tn_lowering_t* lowering, const char* name, int arg_count,
+                            const tn_value_t* args) {
   const tn_aten_op_t* op = tn_aten_op_find(name);
   if (!op) return TN_ERROR(TN_UNIMPLEMENTED, "%s: there is no %s", lowering->op->name, name);
   tn_lowering_t nested = *lowering;
@@ -182,22 +186,27 @@ tn_status_t tn_lower_nested(tn_lowering_t* lowering, const char* name, int arg_c
 int tn_wrap_dim(tn_lowering_t* lowering, int64_t dim, int rank) {
   const int64_t limit = rank > 0 ? rank : 1;
   if (dim < -limit || dim >= limit) {
-    tn_graph_fail(lowering->graph,
-                  TN_ERROR(TN_OUT_OF_RANGE,
-                           "%s: Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
-                           lowering->op->name, (long long)-limit, (long long)limit - 1, (long long)dim));
+    tn_graph_fail(
+        lowering->graph,
+        TN_ERROR(
+            TN_OUT_OF_RANGE,
+            "%s: Dimension out of range (expected to be in range of [%lld, %lld], but got %lld)",
+            lowering->op->name, (long long)-limit, (long long)limit - 1, (long long)dim));
     return 0;
   }
   return (int)(dim < 0 ? dim + limit : dim);
 }
 
-int tn_wrap_dims(tn_lowering_t* lowering, int count, const int64_t* dims, int rank, int64_t* out_dims) {
+int tn_wrap_dims(tn_lowering_t* lowering, int count, const int64_t* dims, int rank,
+                 int64_t* out_dims) {
   bool is_chosen[TN_MAX_RANK] = {false};
   for (int i = 0; i < count; ++i) {
     const int dim = tn_wrap_dim(lowering, dims[i], rank);
     if (is_chosen[dim])
-      tn_graph_fail(lowering->graph, TN_ERROR(TN_INVALID_ARGUMENT, "%s: dim %d appears multiple times in the list of dims",
-                                              lowering->op->name, dim));
+      tn_graph_fail(
+          lowering->graph,
+          TN_ERROR(TN_INVALID_ARGUMENT, "%s: dim %d appears multiple times in the list of dims",
+                   lowering->op->name, dim));
     is_chosen[dim] = true;
   }
   int out_count = 0;

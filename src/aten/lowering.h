@@ -48,7 +48,8 @@ void tn_return(tn_lowering_t* lowering, const tn_node_t* node);
 void tn_return_none(tn_lowering_t* lowering);  // an undefined tensor (absent gradient)
 void tn_return_int(tn_lowering_t* lowering, int64_t value);  // a result of type int
 // Lowers another row of the table with |args| in the same graph, appending its results to this call's.
-tn_status_t tn_lower_nested(tn_lowering_t* lowering, const char* name, int arg_count, const tn_value_t* args);
+tn_status_t tn_lower_nested(tn_lowering_t* lowering, const char* name, int arg_count,
+                            const tn_value_t* args);
 // UNIMPLEMENTED: "<reason>"; the call runs on the CPU and the reason is shown to the user.
 #define TN_DECLINE(...) TN_ERROR(TN_UNIMPLEMENTED, __VA_ARGS__)
 
@@ -56,7 +57,8 @@ tn_status_t tn_lower_nested(tn_lowering_t* lowering, const char* name, int arg_c
 // Wraps a dimension of -rank..rank-1 (rank 0 counts as 1); OUT_OF_RANGE recorded in the graph otherwise.
 int tn_wrap_dim(tn_lowering_t* lowering, int64_t dim, int rank);
 // Distinct wrapped dimensions in ascending order; an empty or absent list means all. Returns the count.
-int tn_wrap_dims(tn_lowering_t* lowering, int count, const int64_t* dims, int rank, int64_t* out_dims);
+int tn_wrap_dims(tn_lowering_t* lowering, int count, const int64_t* dims, int rank,
+                 int64_t* out_dims);
 // PyTorch's result type of tensors and numbers (dimensioned, 0-dim and wrapped numbers are three categories);
 // arguments |first| .. |first + count - 1|, lists included.
 tn_dtype_t tn_promote_args(tn_lowering_t* lowering, int first, int count);
@@ -66,12 +68,17 @@ tn_dtype_t tn_to_float_dtype(tn_dtype_t dtype);
 // Broadcast shape of two nodes; INVALID_ARGUMENT recorded when they do not match.
 tn_type_t tn_broadcast_type(tn_lowering_t* lowering, const tn_node_t* a, const tn_node_t* b);
 // Converts both to |dtype| and broadcasts them to one shape.
-void tn_broadcast_pair(tn_lowering_t* lowering, tn_dtype_t dtype, const tn_node_t** a, const tn_node_t** b);
+void tn_broadcast_pair(tn_lowering_t* lowering, tn_dtype_t dtype, const tn_node_t** a,
+                       const tn_node_t** b);
 // f32 for f16/bf16 (PyTorch's opmath type), itself otherwise.
 tn_dtype_t tn_opmath_dtype(tn_dtype_t dtype);
 
 static inline int tn_rank(const tn_node_t* node) { return node ? node->types[0].rank : 0; }
-static inline int64_t tn_dim(const tn_node_t* node, int dim) { return node ? node->types[0].dims[dim] : 0; }
-static inline tn_dtype_t tn_dtype_of(const tn_node_t* node) { return node ? node->types[0].dtype : TN_F32; }
+static inline int64_t tn_dim(const tn_node_t* node, int dim) {
+  return node ? node->types[0].dims[dim] : 0;
+}
+static inline tn_dtype_t tn_dtype_of(const tn_node_t* node) {
+  return node ? node->types[0].dtype : TN_F32;
+}
 
 #endif  // TN_ATEN_LOWERING_H_

@@ -13,7 +13,8 @@ tn_status_t tn_lower_view(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const int64_t* sizes;
   const int rank = tn_arg_ints(l, 1, &sizes);
-  if (!x || rank < 0 || rank > TN_MAX_RANK) return TN_DECLINE("%s: to a dtype, or rank %d", l->op->name, rank);
+  if (!x || rank < 0 || rank > TN_MAX_RANK)
+    return TN_DECLINE("%s: to a dtype, or rank %d", l->op->name, rank);
   int64_t dims[TN_MAX_RANK], known = 1;
   int inferred = -1;
   for (int d = 0; d < rank; ++d) {
@@ -26,7 +27,9 @@ tn_status_t tn_lower_view(tn_lowering_t* l) {
   }
   const int64_t count = tn_type_element_count(&x->types[0]);
   if (inferred >= 0) {
-    if (known == 0 || count % known) return TN_DECLINE("%s: shape is invalid for input of size %lld", l->op->name, (long long)count);
+    if (known == 0 || count % known)
+      return TN_DECLINE("%s: shape is invalid for input of size %lld", l->op->name,
+                        (long long)count);
     dims[inferred] = count / known;
   } else if (known != count) {
     return TN_DECLINE("%s: shape is invalid for input of size %lld", l->op->name, (long long)count);
@@ -61,7 +64,8 @@ tn_status_t tn_lower_t(tn_lowering_t* l) {
 
 tn_status_t tn_lower_transpose(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
-  const int a = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x)), b = tn_wrap_dim(l, tn_arg_int(l, 2, 0), tn_rank(x));
+  const int a = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x)),
+            b = tn_wrap_dim(l, tn_arg_int(l, 2, 0), tn_rank(x));
   tn_return(l, tn_rank(x) == 0 ? x : swap_dims(l, x, a, b));
   return TN_OK;
 }
@@ -98,19 +102,21 @@ tn_status_t tn_lower_expand(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const int64_t* sizes;
   const int rank = tn_arg_ints(l, 1, &sizes), lead = rank - tn_rank(x);
-  if (rank < 0 || lead < 0 || rank > TN_MAX_RANK) return TN_DECLINE("expand: %d sizes for rank %d", rank, tn_rank(x));
+  if (rank < 0 || lead < 0 || rank > TN_MAX_RANK)
+    return TN_DECLINE("expand: %d sizes for rank %d", rank, tn_rank(x));
   int64_t dims[TN_MAX_RANK];
   for (int d = 0; d < rank; ++d) {
     const int64_t own = d < lead ? 1 : tn_dim(x, d - lead);
     dims[d] = sizes[d] == -1 && d >= lead ? own : sizes[d];
-    if (dims[d] < 0 || (own != 1 && own != dims[d])) return TN_DECLINE("expand: size %lld", (long long)sizes[d]);
+    if (dims[d] < 0 || (own != 1 && own != dims[d]))
+      return TN_DECLINE("expand: size %lld", (long long)sizes[d]);
   }
   tn_return(l, tn_broadcast_to(l->graph, x, rank, dims));
   return TN_OK;
 }
 
-static const tn_node_t* slice_one(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t start, int64_t limit,
-                                  int64_t step) {
+static const tn_node_t* slice_one(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t start,
+                                  int64_t limit, int64_t step) {
   int64_t starts[TN_MAX_RANK], limits[TN_MAX_RANK], steps[TN_MAX_RANK];
   for (int d = 0; d < tn_rank(x); ++d) {
     starts[d] = d == dim ? start : 0;
@@ -139,7 +145,8 @@ tn_status_t tn_lower_select(tn_lowering_t* l) {
   if (tn_rank(x) == 0) return TN_DECLINE("select() cannot be applied to a 0-dim tensor.");
   const int dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x));
   int64_t index = tn_arg_int(l, 2, 0);
-  if (index < -tn_dim(x, dim) || index >= tn_dim(x, dim)) return TN_DECLINE("select(): index %lld out of range", (long long)index);
+  if (index < -tn_dim(x, dim) || index >= tn_dim(x, dim))
+    return TN_DECLINE("select(): index %lld out of range", (long long)index);
   if (index < 0) index += tn_dim(x, dim);
   tn_return(l, drop_dim(l, slice_one(l, x, dim, index, index + 1, 1), dim));
   return TN_OK;
@@ -155,7 +162,9 @@ static void clip_slice(int64_t extent, int64_t* start, int64_t* end) {
   if (*end > extent) *end = extent;
 }
 
-static int64_t slice_extent(int64_t start, int64_t end, int64_t step) { return (end - start + step - 1) / step; }
+static int64_t slice_extent(int64_t start, int64_t end, int64_t step) {
+  return (end - start + step - 1) / step;
+}
 
 tn_status_t tn_lower_slice(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
@@ -175,7 +184,8 @@ tn_status_t tn_lower_split(tn_lowering_t* l) {
   if (tn_rank(x) == 0) return TN_DECLINE("split expects at least a 1-dimensional tensor");
   const int dim = tn_wrap_dim(l, tn_arg_int(l, 2, 0), tn_rank(x));
   const int64_t extent = tn_dim(x, dim);
-  if (size < 0 || (size == 0 && extent != 0)) return TN_DECLINE("split: size %lld", (long long)size);
+  if (size < 0 || (size == 0 && extent != 0))
+    return TN_DECLINE("split: size %lld", (long long)size);
   if (extent == 0) {
     tn_return(l, x);
     return TN_OK;
@@ -188,7 +198,8 @@ tn_status_t tn_lower_split(tn_lowering_t* l) {
 tn_status_t tn_lower_split_with_sizes(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const int64_t* sizes;
-  const int count = tn_arg_ints(l, 1, &sizes), dim = tn_wrap_dim(l, tn_arg_int(l, 2, 0), tn_rank(x));
+  const int count = tn_arg_ints(l, 1, &sizes),
+            dim = tn_wrap_dim(l, tn_arg_int(l, 2, 0), tn_rank(x));
   int64_t start = 0;
   for (int i = 0; i < count; ++i) {
     tn_return(l, slice_one(l, x, dim, start, start + sizes[i], 1));
@@ -199,9 +210,11 @@ tn_status_t tn_lower_split_with_sizes(tn_lowering_t* l) {
 
 tn_status_t tn_lower_unbind(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
-  if (tn_rank(x) == 0) return TN_DECLINE("unbind: dimension specified as 0 but tensor has no dimensions");
+  if (tn_rank(x) == 0)
+    return TN_DECLINE("unbind: dimension specified as 0 but tensor has no dimensions");
   const int dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x));
-  for (int64_t i = 0; i < tn_dim(x, dim); ++i) tn_return(l, drop_dim(l, slice_one(l, x, dim, i, i + 1, 1), dim));
+  for (int64_t i = 0; i < tn_dim(x, dim); ++i)
+    tn_return(l, drop_dim(l, slice_one(l, x, dim, i, i + 1, 1), dim));
   return TN_OK;
 }
 
@@ -210,7 +223,8 @@ tn_status_t tn_lower_diagonal(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const int rank = tn_rank(x);
   const int64_t offset = tn_arg_int(l, 1, 0);
-  const int a = tn_wrap_dim(l, tn_arg_int(l, 2, 0), rank), b = tn_wrap_dim(l, tn_arg_int(l, 3, 1), rank);
+  const int a = tn_wrap_dim(l, tn_arg_int(l, 2, 0), rank),
+            b = tn_wrap_dim(l, tn_arg_int(l, 3, 1), rank);
   if (rank < 2 || a == b) return TN_DECLINE("diagonal dimensions cannot be identical");
   int64_t permutation[TN_MAX_RANK], dims[TN_MAX_RANK];
   int n = 0;
@@ -221,13 +235,15 @@ tn_status_t tn_lower_diagonal(tn_lowering_t* l) {
   x = tn_transpose(l->graph, x, permutation);
   const int64_t rows = tn_dim(x, n), columns = tn_dim(x, n + 1);
   const int64_t first_row = offset < 0 ? -offset : 0, first_column = offset > 0 ? offset : 0;
-  int64_t count = rows - first_row < columns - first_column ? rows - first_row : columns - first_column;
+  int64_t count =
+      rows - first_row < columns - first_column ? rows - first_row : columns - first_column;
   if (count < 0) count = 0;
   x = slice_one(l, x, n, count ? first_row : 0, count ? rows : 0, 1);
   for (int d = 0; d < n; ++d) dims[d] = tn_dim(x, d);
   dims[n] = (count ? rows - first_row : 0) * columns;
   x = tn_reshape(l->graph, x, n + 1, dims);
-  tn_return(l, count ? slice_one(l, x, n, first_column, first_column + (count - 1) * (columns + 1) + 1, columns + 1)
+  tn_return(l, count ? slice_one(l, x, n, first_column,
+                                 first_column + (count - 1) * (columns + 1) + 1, columns + 1)
                      : slice_one(l, x, n, 0, 0, 1));
   return TN_OK;
 }
@@ -237,7 +253,8 @@ tn_status_t tn_lower_unfold(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const int dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x));
   const int64_t size = tn_arg_int(l, 2, 1), step = tn_arg_int(l, 3, 1);
-  if (tn_rank(x) == 0 || size > tn_dim(x, dim) || step <= 0) return TN_DECLINE("unfold: window %lld", (long long)size);
+  if (tn_rank(x) == 0 || size > tn_dim(x, dim) || step <= 0)
+    return TN_DECLINE("unfold: window %lld", (long long)size);
   const int64_t windows = (tn_dim(x, dim) - size) / step + 1;
   enum { MOST = 256 };
   if (windows > MOST) return TN_DECLINE("unfold into more than %d windows", MOST);
@@ -257,11 +274,13 @@ tn_status_t tn_lower_unfold(tn_lowering_t* l) {
 
 // ---- gradients and writes ------------------------------------------------------------------------------------
 
-static const tn_node_t* zero_of(tn_lowering_t* l, tn_dtype_t dtype) { return tn_constant_double(l->graph, dtype, 0.0); }
+static const tn_node_t* zero_of(tn_lowering_t* l, tn_dtype_t dtype) {
+  return tn_constant_double(l->graph, dtype, 0.0);
+}
 
 // |x| placed at start, start + step, .. along |dim| of a zero tensor of extent |extent|.
-static const tn_node_t* place(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t extent, int64_t start,
-                              int64_t step) {
+static const tn_node_t* place(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t extent,
+                              int64_t start, int64_t step) {
   int64_t low[TN_MAX_RANK] = {0}, high[TN_MAX_RANK] = {0}, interior[TN_MAX_RANK] = {0};
   const int64_t count = tn_dim(x, dim);
   low[dim] = start;
@@ -289,14 +308,15 @@ tn_status_t tn_lower_slice_backward(tn_lowering_t* l) {
   const int64_t step = tn_arg_int(l, 5, 1);
   if (rank != tn_rank(grad) || step <= 0) return TN_DECLINE("slice_backward: rank");
   clip_slice(sizes[dim], &start, &end);
-  if (slice_extent(start, end, step) != tn_dim(grad, dim)) return TN_DECLINE("slice_backward: size of the gradient");
+  if (slice_extent(start, end, step) != tn_dim(grad, dim))
+    return TN_DECLINE("slice_backward: size of the gradient");
   tn_return(l, place(l, grad, dim, sizes[dim], start, step));
   return TN_OK;
 }
 
 // x with the window of |dim| replaced by |source|: pieces around it for step 1, a select by position otherwise.
-static const tn_node_t* write_window(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* source, int dim,
-                                     int64_t start, int64_t step) {
+static const tn_node_t* write_window(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* source,
+                                     int dim, int64_t start, int64_t step) {
   const int64_t count = tn_dim(source, dim), extent = tn_dim(x, dim);
   source = tn_convert(l->graph, source, tn_dtype_of(x));
   if (step == 1) {
@@ -310,14 +330,19 @@ static const tn_node_t* write_window(tn_lowering_t* l, const tn_node_t* x, const
   tn_type_t type = x->types[0];
   type.dtype = TN_I64;
   const tn_node_t* position = tn_iota(l->graph, &type, dim);
-  const tn_node_t* offset = tn_binary(l->graph, TN_OP_SUB, position, tn_constant_like(l->graph, position, (double)start));
-  const tn_node_t* rest = tn_binary(l->graph, TN_OP_REM, offset, tn_constant_like(l->graph, offset, (double)step));
-  const tn_node_t* is_inside = tn_compare(l->graph, TN_EQ, rest, tn_constant_like(l->graph, rest, 0.0));
-  is_inside = tn_binary(l->graph, TN_OP_AND, is_inside,
-                        tn_compare(l->graph, TN_GE, position, tn_constant_like(l->graph, position, (double)start)));
+  const tn_node_t* offset =
+      tn_binary(l->graph, TN_OP_SUB, position, tn_constant_like(l->graph, position, (double)start));
+  const tn_node_t* rest =
+      tn_binary(l->graph, TN_OP_REM, offset, tn_constant_like(l->graph, offset, (double)step));
+  const tn_node_t* is_inside =
+      tn_compare(l->graph, TN_EQ, rest, tn_constant_like(l->graph, rest, 0.0));
+  is_inside = tn_binary(
+      l->graph, TN_OP_AND, is_inside,
+      tn_compare(l->graph, TN_GE, position, tn_constant_like(l->graph, position, (double)start)));
   const double last = (double)(start + (count - 1) * step);
-  is_inside = tn_binary(l->graph, TN_OP_AND, is_inside,
-                        tn_compare(l->graph, TN_LE, position, tn_constant_like(l->graph, position, last)));
+  is_inside =
+      tn_binary(l->graph, TN_OP_AND, is_inside,
+                tn_compare(l->graph, TN_LE, position, tn_constant_like(l->graph, position, last)));
   return tn_select(l->graph, is_inside, place(l, source, dim, extent, start, step), x);
 }
 
@@ -326,7 +351,8 @@ tn_status_t tn_lower_slice_scatter(tn_lowering_t* l) {
   const int dim = tn_wrap_dim(l, tn_arg_int(l, 2, 0), tn_rank(x));
   int64_t start = tn_arg_int(l, 3, 0), end = tn_arg_int(l, 4, INT64_MAX);
   const int64_t step = tn_arg_int(l, 5, 1);
-  if (tn_rank(x) == 0 || tn_rank(x) != tn_rank(source) || step <= 0) return TN_DECLINE("slice_scatter: rank");
+  if (tn_rank(x) == 0 || tn_rank(x) != tn_rank(source) || step <= 0)
+    return TN_DECLINE("slice_scatter: rank");
   clip_slice(tn_dim(x, dim), &start, &end);
   for (int d = 0; d < tn_rank(x); ++d)
     if (tn_dim(source, d) != (d == dim ? slice_extent(start, end, step) : tn_dim(x, d)))
@@ -340,11 +366,13 @@ tn_status_t tn_lower_select_scatter(tn_lowering_t* l) {
   if (tn_rank(x) != tn_rank(source) + 1) return TN_DECLINE("select_scatter: rank");
   const int dim = tn_wrap_dim(l, tn_arg_int(l, 2, 0), tn_rank(x));
   int64_t index = tn_arg_int(l, 3, 0);
-  if (index < -tn_dim(x, dim) || index >= tn_dim(x, dim)) return TN_DECLINE("select_scatter: index out of range");
+  if (index < -tn_dim(x, dim) || index >= tn_dim(x, dim))
+    return TN_DECLINE("select_scatter: index out of range");
   if (index < 0) index += tn_dim(x, dim);
   source = add_dim(l, source, dim);
   for (int d = 0; d < tn_rank(x); ++d)
-    if (d != dim && tn_dim(source, d) != tn_dim(x, d)) return TN_DECLINE("select_scatter: size of the source");
+    if (d != dim && tn_dim(source, d) != tn_dim(x, d))
+      return TN_DECLINE("select_scatter: size of the source");
   tn_return(l, write_window(l, x, source, dim, index, 1));
   return TN_OK;
 }

@@ -15,7 +15,8 @@ static tn_status_t sort(tn_lowering_t* l, int dim_index) {
   }
   tn_type_t type = x->types[0];
   type.dtype = TN_I64;
-  const tn_node_t* operands[] = {dtype == TN_BOOL ? tn_convert(g, x, TN_U8) : x, tn_iota(g, &type, dim)};
+  const tn_node_t* operands[] = {dtype == TN_BOOL ? tn_convert(g, x, TN_U8) : x,
+                                 tn_iota(g, &type, dim)};
   const tn_node_t* y = tn_sort(g, 2, operands, dim, descending);
   tn_return(l, tn_convert(g, tn_result(g, y, 0), dtype));
   tn_return(l, tn_result(g, y, 1));

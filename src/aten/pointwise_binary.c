@@ -27,21 +27,27 @@ static const tn_node_t* scaled(tn_lowering_t* l, const tn_node_t* y, int alpha, 
   if (tn_arg_is_none(l, alpha)) return y;
   if (tn_arg_double(l, alpha, 1.0) == 1.0) return y;
   const tn_node_t* factor = tn_arg_scalar(l, alpha, dtype);
-  return tn_binary(l->graph, TN_OP_MUL, y, tn_broadcast_to(l->graph, factor, tn_rank(y), y ? y->types[0].dims : NULL));
+  return tn_binary(l->graph, TN_OP_MUL, y,
+                   tn_broadcast_to(l->graph, factor, tn_rank(y), y ? y->types[0].dims : NULL));
 }
 
 static bool alpha_is_float(tn_lowering_t* l, int alpha) {
-  return alpha < l->arg_count && l->args[alpha].kind == TN_VALUE_SCALAR && l->args[alpha].dtype == TN_F64;
+  return alpha < l->arg_count && l->args[alpha].kind == TN_VALUE_SCALAR &&
+         l->args[alpha].dtype == TN_F64;
 }
 
 static tn_status_t add_or_sub(tn_lowering_t* l, bool is_sub, bool is_reversed) {
   pair_t p = operands(l, false);
-  if (tn_dtype_is_complex(p.dtype) && l->args[0].is_wrapped_number) return TN_DECLINE("complex number");
+  if (tn_dtype_is_complex(p.dtype) && l->args[0].is_wrapped_number)
+    return TN_DECLINE("complex number");
   if (!tn_dtype_is_float(p.dtype) && !tn_dtype_is_complex(p.dtype) && alpha_is_float(l, 2))
-    return TN_DECLINE("For integral input tensors, argument alpha must not be a floating point number.");
+    return TN_DECLINE(
+        "For integral input tensors, argument alpha must not be a floating point number.");
   if (p.dtype == TN_BOOL) {
-    if (is_sub) return TN_DECLINE("Subtraction, the `-` operator, with a bool tensor is not supported");
-    if (!tn_arg_is_none(l, 2) && tn_arg_double(l, 2, 1.0) != 1.0) return TN_DECLINE("add of bool with alpha");
+    if (is_sub)
+      return TN_DECLINE("Subtraction, the `-` operator, with a bool tensor is not supported");
+    if (!tn_arg_is_none(l, 2) && tn_arg_double(l, 2, 1.0) != 1.0)
+      return TN_DECLINE("add of bool with alpha");
     tn_return(l, tn_binary(l->graph, TN_OP_OR, p.x, p.y));
     return TN_OK;
   }
@@ -59,7 +65,8 @@ tn_status_t tn_lower_rsub(tn_lowering_t* l) { return add_or_sub(l, true, true); 
 
 tn_status_t tn_lower_mul(tn_lowering_t* l) {
   const pair_t p = operands(l, false);
-  return done(l, tn_binary(l->graph, p.dtype == TN_BOOL ? TN_OP_AND : TN_OP_MUL, p.x, p.y), p.dtype);
+  return done(l, tn_binary(l->graph, p.dtype == TN_BOOL ? TN_OP_AND : TN_OP_MUL, p.x, p.y),
+              p.dtype);
 }
 
 tn_status_t tn_lower_div(tn_lowering_t* l) {
@@ -69,7 +76,9 @@ tn_status_t tn_lower_div(tn_lowering_t* l) {
 
 // ---- division with rounding -----------------------------------------------------------------------------------
 
-static const tn_node_t* zero_like(tn_lowering_t* l, const tn_node_t* x) { return tn_constant_like(l->graph, x, 0.0); }
+static const tn_node_t* zero_like(tn_lowering_t* l, const tn_node_t* x) {
+  return tn_constant_like(l->graph, x, 0.0);
+}
 
 // x mod y with the sign of y; floats as PyTorch: fmod, then one correction.
 static const tn_node_t* floor_mod(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* y) {
@@ -92,18 +101,22 @@ static const tn_node_t* floor_div(tn_lowering_t* l, const tn_node_t* x, const tn
     const tn_node_t* quotient = tn_binary(g, TN_OP_DIV, x, y);
     if (tn_dtype_class(dtype) == TN_CLASS_UNSIGNED) return quotient;
     const tn_node_t* rem = tn_binary(g, TN_OP_REM, x, y);
-    const tn_node_t* differs = tn_compare(g, TN_NE, tn_compare(g, TN_LT, x, zero), tn_compare(g, TN_LT, y, zero));
+    const tn_node_t* differs =
+        tn_compare(g, TN_NE, tn_compare(g, TN_LT, x, zero), tn_compare(g, TN_LT, y, zero));
     const tn_node_t* fix = tn_binary(g, TN_OP_AND, tn_compare(g, TN_NE, rem, zero), differs);
-    return tn_select(g, fix, tn_binary(g, TN_OP_SUB, quotient, tn_constant_like(g, x, 1.0)), quotient);
+    return tn_select(g, fix, tn_binary(g, TN_OP_SUB, quotient, tn_constant_like(g, x, 1.0)),
+                     quotient);
   }
   const tn_node_t* one = tn_constant_like(g, x, 1.0);
   const tn_node_t* mod = tn_binary(g, TN_OP_REM, x, y);
   const tn_node_t* div = tn_binary(g, TN_OP_DIV, tn_binary(g, TN_OP_SUB, x, mod), y);
-  const tn_node_t* differs = tn_compare(g, TN_NE, tn_compare(g, TN_LT, y, zero), tn_compare(g, TN_LT, mod, zero));
+  const tn_node_t* differs =
+      tn_compare(g, TN_NE, tn_compare(g, TN_LT, y, zero), tn_compare(g, TN_LT, mod, zero));
   const tn_node_t* fix = tn_binary(g, TN_OP_AND, tn_compare(g, TN_NE, mod, zero), differs);
   div = tn_select(g, fix, tn_binary(g, TN_OP_SUB, div, one), div);
   const tn_node_t* whole = tn_unary(g, TN_OP_FLOOR, div);
-  const tn_node_t* off = tn_compare(g, TN_GT, tn_binary(g, TN_OP_SUB, div, whole), tn_constant_like(g, x, 0.5));
+  const tn_node_t* off =
+      tn_compare(g, TN_GT, tn_binary(g, TN_OP_SUB, div, whole), tn_constant_like(g, x, 0.5));
   whole = tn_select(g, off, tn_binary(g, TN_OP_ADD, whole, one), whole);
   // A zero quotient has the sign of x / y.
   const tn_node_t* plain = tn_binary(g, TN_OP_DIV, x, y);
@@ -136,12 +149,15 @@ static tn_status_t rounded_division(tn_lowering_t* l, const char* mode) {
   return done(l, quotient, p.dtype);
 }
 
-tn_status_t tn_lower_div_mode(tn_lowering_t* l) { return rounded_division(l, tn_arg_string(l, 2, NULL)); }
+tn_status_t tn_lower_div_mode(tn_lowering_t* l) {
+  return rounded_division(l, tn_arg_string(l, 2, NULL));
+}
 tn_status_t tn_lower_floor_divide(tn_lowering_t* l) { return rounded_division(l, "floor"); }
 
 tn_status_t tn_lower_remainder(tn_lowering_t* l) {
   const pair_t p = operands(l, false);
-  if (p.dtype == TN_BOOL || tn_dtype_is_complex(p.dtype)) return TN_DECLINE("remainder of %s", tn_dtype_name(p.dtype));
+  if (p.dtype == TN_BOOL || tn_dtype_is_complex(p.dtype))
+    return TN_DECLINE("remainder of %s", tn_dtype_name(p.dtype));
   if (divides_by_zero(l, p.dtype) || may_divide_by_zero(l, p.dtype))
     return TN_DECLINE("integer division checks for zero divisors on the CPU");
   return done(l, floor_mod(l, p.x, p.y), p.dtype);
@@ -149,7 +165,8 @@ tn_status_t tn_lower_remainder(tn_lowering_t* l) {
 
 tn_status_t tn_lower_fmod(tn_lowering_t* l) {
   const pair_t p = operands(l, false);
-  if (p.dtype == TN_BOOL || tn_dtype_is_complex(p.dtype)) return TN_DECLINE("fmod of %s", tn_dtype_name(p.dtype));
+  if (p.dtype == TN_BOOL || tn_dtype_is_complex(p.dtype))
+    return TN_DECLINE("fmod of %s", tn_dtype_name(p.dtype));
   if (divides_by_zero(l, p.dtype) || may_divide_by_zero(l, p.dtype))
     return TN_DECLINE("integer division checks for zero divisors on the CPU");
   return done(l, tn_binary(l->graph, TN_OP_REM, p.x, p.y), p.dtype);
@@ -177,11 +194,13 @@ static const tn_node_t* special_power(tn_lowering_t* l, const tn_node_t* x, doub
 
 tn_status_t tn_lower_pow(tn_lowering_t* l) {
   const pair_t p = operands(l, false);
-  if (tn_dtype_is_complex(p.dtype) || p.dtype == TN_BOOL) return TN_DECLINE("pow of %s", tn_dtype_name(p.dtype));
+  if (tn_dtype_is_complex(p.dtype) || p.dtype == TN_BOOL)
+    return TN_DECLINE("pow of %s", tn_dtype_name(p.dtype));
   const bool is_float = tn_dtype_is_float(p.dtype);
   if (l->args[1].kind == TN_VALUE_SCALAR) {
     const double exponent = tn_arg_double(l, 1, 1.0);
-    if (!is_float && exponent < 0) return TN_DECLINE("Integers to negative integer powers are not allowed.");
+    if (!is_float && exponent < 0)
+      return TN_DECLINE("Integers to negative integer powers are not allowed.");
     const tn_node_t* value = special_power(l, p.x, exponent);
     if (value) return done(l, value, p.dtype);
   }
@@ -219,7 +238,8 @@ tn_status_t tn_lower_atan2(tn_lowering_t* l) {
 
 static tn_status_t comparison(tn_lowering_t* l, tn_compare_t direction) {
   const pair_t p = operands(l, false);
-  if (tn_dtype_is_complex(p.dtype) && direction > TN_NE) return TN_DECLINE("%s of complex", l->op->name);
+  if (tn_dtype_is_complex(p.dtype) && direction > TN_NE)
+    return TN_DECLINE("%s of complex", l->op->name);
   tn_return(l, tn_compare(l->graph, direction, p.x, p.y));
   return TN_OK;
 }
@@ -247,7 +267,8 @@ tn_status_t tn_lower_logical_xor(tn_lowering_t* l) { return logic(l, TN_OP_XOR);
 
 static tn_status_t bitwise(tn_lowering_t* l, tn_op_t op) {
   const pair_t p = operands(l, false);
-  if (tn_dtype_class(p.dtype) > TN_CLASS_UNSIGNED) return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(p.dtype));
+  if (tn_dtype_class(p.dtype) > TN_CLASS_UNSIGNED)
+    return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(p.dtype));
   tn_return(l, tn_binary(l->graph, op, p.x, p.y));
   return TN_OK;
 }

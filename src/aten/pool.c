@@ -19,37 +19,45 @@ static bool spatial_list(tn_lowering_t* l, int index, int spatial, int64_t* out)
 }
 
 // kernel_size, stride, padding from argument |first| on; dilation (if any) and ceil_mode.
-static tn_status_t read_pooling(tn_lowering_t* l, const tn_node_t* x, int first, int dilation, int ceil_mode,
-                                pooling_t* p) {
+static tn_status_t read_pooling(tn_lowering_t* l, const tn_node_t* x, int first, int dilation,
+                                int ceil_mode, pooling_t* p) {
   memset(p, 0, sizeof(*p));
   p->spatial = spatial_of(l);
   const int rank = tn_rank(x);
-  if (rank != p->spatial + 1 && rank != p->spatial + 2) return TN_DECLINE("%s: rank %d", l->op->name, rank);
-  if (!tn_dtype_is_float(tn_dtype_of(x))) return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(tn_dtype_of(x)));
+  if (rank != p->spatial + 1 && rank != p->spatial + 2)
+    return TN_DECLINE("%s: rank %d", l->op->name, rank);
+  if (!tn_dtype_is_float(tn_dtype_of(x)))
+    return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(tn_dtype_of(x)));
   const int64_t* given;
-  if (!spatial_list(l, first, p->spatial, p->kernel) || !spatial_list(l, first + 2, p->spatial, p->low))
+  if (!spatial_list(l, first, p->spatial, p->kernel) ||
+      !spatial_list(l, first + 2, p->spatial, p->low))
     return TN_DECLINE("%s: kernel_size or padding", l->op->name);
   if (tn_arg_ints(l, first + 1, &given) > 0) {
-    if (!spatial_list(l, first + 1, p->spatial, p->stride)) return TN_DECLINE("%s: stride", l->op->name);
+    if (!spatial_list(l, first + 1, p->spatial, p->stride))
+      return TN_DECLINE("%s: stride", l->op->name);
   } else {
     memcpy(p->stride, p->kernel, sizeof(p->stride));
   }
   for (int d = 0; d < p->spatial; ++d) p->dilation[d] = 1;
-  if (dilation >= 0 && !spatial_list(l, dilation, p->spatial, p->dilation)) return TN_DECLINE("%s: dilation", l->op->name);
+  if (dilation >= 0 && !spatial_list(l, dilation, p->spatial, p->dilation))
+    return TN_DECLINE("%s: dilation", l->op->name);
   const bool is_ceil = tn_arg_bool(l, ceil_mode, false);
   for (int d = 0; d < p->spatial; ++d) {
     p->size[d] = tn_dim(x, rank - p->spatial + d);
     const int64_t reach = p->dilation[d] * (p->kernel[d] - 1) + 1;
-    if (p->kernel[d] < 1 || p->stride[d] < 1 || p->dilation[d] < 1 || p->low[d] < 0 || 2 * p->low[d] > p->kernel[d])
+    if (p->kernel[d] < 1 || p->stride[d] < 1 || p->dilation[d] < 1 || p->low[d] < 0 ||
+        2 * p->low[d] > p->kernel[d])
       return TN_DECLINE("%s: pad should be at most half of effective kernel size", l->op->name);
     const int64_t room = p->size[d] + 2 * p->low[d] - reach;
-    if (room < 0 && !(is_ceil && room + p->stride[d] > 0)) return TN_DECLINE("%s: Output size is too small", l->op->name);
+    if (room < 0 && !(is_ceil && room + p->stride[d] > 0))
+      return TN_DECLINE("%s: Output size is too small", l->op->name);
     int64_t count = (room + (is_ceil ? p->stride[d] - 1 : 0)) / p->stride[d] + 1;
     // The last window starts inside the input or its left padding.
     if (is_ceil && (count - 1) * p->stride[d] >= p->size[d] + p->low[d]) --count;
     if (count < 1) return TN_DECLINE("%s: Output size is too small", l->op->name);
     const int64_t needed = (count - 1) * p->stride[d] + reach - p->size[d] - p->low[d];
-    p->high[d] = needed > p->low[d] ? needed : p->low[d];  // more than the left padding only in ceil mode
+    p->high[d] =
+        needed > p->low[d] ? needed : p->low[d];  // more than the left padding only in ceil mode
   }
   for (int d = 0; d < rank; ++d)
     if (tn_dim(x, d) == 0) return TN_DECLINE("%s of an empty tensor", l->op->name);
@@ -81,10 +89,13 @@ tn_status_t tn_lower_max_pool(tn_lowering_t* l) {
 
 // grad, x, kernel_size, stride, padding, dilation, ceil_mode, indices
 tn_status_t tn_lower_max_pool_backward(tn_lowering_t* l) {
-  const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1), *indices = tn_arg_tensor(l, 7);
+  const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1),
+                  *indices = tn_arg_tensor(l, 7);
   const int spatial = spatial_of(l);
-  if (!x || tn_rank(x) < spatial || !tn_dtype_is_float(tn_dtype_of(x))) return TN_DECLINE("%s: input", l->op->name);
-  const tn_attr_t attr = tn_attr_ints(TN_ATTR_SIZES, spatial, x->types[0].dims + tn_rank(x) - spatial);
+  if (!x || tn_rank(x) < spatial || !tn_dtype_is_float(tn_dtype_of(x)))
+    return TN_DECLINE("%s: input", l->op->name);
+  const tn_attr_t attr =
+      tn_attr_ints(TN_ATTR_SIZES, spatial, x->types[0].dims + tn_rank(x) - spatial);
   const tn_node_t* operands[] = {grad, indices};
   tn_return(l, tn_composite(l->graph, "max_pool_backward", 2, operands, 1, &attr));
   return TN_OK;
@@ -102,7 +113,8 @@ tn_status_t tn_lower_avg_pool(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   pooling_t p;
   TN_TRY(read_pooling(l, x, 1, -1, 4, &p));
-  if (!tn_arg_is_none(l, 6) && tn_arg_int(l, 6, 0) == 0) return TN_DECLINE("divisor must be not zero");
+  if (!tn_arg_is_none(l, 6) && tn_arg_int(l, 6, 0) == 0)
+    return TN_DECLINE("divisor must be not zero");
   tn_attr_t attrs[8];
   const int n = average_attrs(l, &p, 5, attrs);
   tn_return(l, tn_composite(l->graph, "avg_pool", 1, &x, n, attrs));
@@ -125,8 +137,8 @@ tn_status_t tn_lower_avg_pool_backward(tn_lowering_t* l) {
 
 // Averages along dimension |dim| into |out| windows [floor(i n / out), ceil((i + 1) n / out)), as a product with the
 // matrix of weights; |is_backward| applies its transpose.
-static const tn_node_t* average_windows(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t n, int64_t out,
-                                        bool is_backward) {
+static const tn_node_t* average_windows(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t n,
+                                        int64_t out, bool is_backward) {
   tn_graph_t* g = l->graph;
   if (!x) return NULL;
   const tn_dtype_t dtype = tn_dtype_of(x);
@@ -138,7 +150,8 @@ static const tn_node_t* average_windows(tn_lowering_t* l, const tn_node_t* x, in
   for (int64_t j = 0; j < out; ++j) {
     const int64_t begin = j * n / out, end = ((j + 1) * n + out - 1) / out;
     const tn_scalar_t weight = tn_scalar_from_double(dtype, 1.0 / (double)(end - begin));
-    for (int64_t i = begin; i < end; ++i) memcpy(weights + (size_t)(i * out + j) * size, weight.bytes, size);
+    for (int64_t i = begin; i < end; ++i)
+      memcpy(weights + (size_t)(i * out + j) * size, weight.bytes, size);
   }
   const tn_node_t* matrix = tn_constant(g, &type, weights);
   const int64_t lhs = dim, rhs = is_backward ? 1 : 0;
@@ -151,8 +164,8 @@ static const tn_node_t* average_windows(tn_lowering_t* l, const tn_node_t* x, in
 }
 
 static tn_status_t check_adaptive(tn_lowering_t* l, const tn_node_t* x, int spatial) {
-  if (!x || tn_rank(x) < spatial + 1 || tn_rank(x) > spatial + 2 || !tn_dtype_is_float(tn_dtype_of(x)) ||
-      tn_type_element_count(&x->types[0]) == 0)
+  if (!x || tn_rank(x) < spatial + 1 || tn_rank(x) > spatial + 2 ||
+      !tn_dtype_is_float(tn_dtype_of(x)) || tn_type_element_count(&x->types[0]) == 0)
     return TN_DECLINE("%s: input", l->op->name);
   return TN_OK;
 }

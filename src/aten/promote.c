@@ -18,7 +18,8 @@ tn_dtype_t tn_promote_types(tn_dtype_t a, tn_dtype_t b) {
     class_b = kind;
   }
   if (class_b == TN_CLASS_COMPLEX) {
-    if (class_a == TN_CLASS_COMPLEX || a == TN_F64) return a == TN_C64 && b == TN_C64 ? TN_C64 : TN_C128;
+    if (class_a == TN_CLASS_COMPLEX || a == TN_F64)
+      return a == TN_C64 && b == TN_C64 ? TN_C64 : TN_C128;
     return b;
   }
   if (class_b == TN_CLASS_FLOAT) {
@@ -53,7 +54,9 @@ typedef struct promotion {
 } promotion_t;
 
 static void promotion_add(promotion_t* state, tn_dtype_t dtype, bool is_wrapped, int rank) {
-  tn_dtype_t* category = is_wrapped ? &state->wrapped : rank == 0 ? &state->zero_dim : &state->dimensioned;
+  tn_dtype_t* category = is_wrapped  ? &state->wrapped
+                         : rank == 0 ? &state->zero_dim
+                                     : &state->dimensioned;
   if (is_wrapped) {  // a Python float means the default dtype, a complex number its complex form
     if (dtype == TN_F64) dtype = TN_F32;
     if (dtype == TN_C128) dtype = TN_C64;
@@ -65,7 +68,8 @@ static void promotion_add_value(promotion_t* state, const tn_value_t* value) {
   if (value->kind == TN_VALUE_SCALAR) {
     promotion_add(state, (tn_dtype_t)value->dtype, true, 0);
   } else if (value->kind == TN_VALUE_TENSOR && value->node) {
-    promotion_add(state, value->node->types[0].dtype, value->is_wrapped_number, value->node->types[0].rank);
+    promotion_add(state, value->node->types[0].dtype, value->is_wrapped_number,
+                  value->node->types[0].rank);
   } else if (value->kind == TN_VALUE_LIST) {
     for (int i = 0; i < value->count; ++i) promotion_add_value(state, &value->as.list[i]);
   }
@@ -96,11 +100,13 @@ tn_type_t tn_broadcast_type(tn_lowering_t* lowering, const tn_node_t* a, const t
   const tn_type_t *x = &a->types[0], *y = &b->types[0];
   type.rank = x->rank > y->rank ? x->rank : y->rank;
   for (int i = 1; i <= type.rank; ++i) {
-    const int64_t dx = i <= x->rank ? x->dims[x->rank - i] : 1, dy = i <= y->rank ? y->dims[y->rank - i] : 1;
+    const int64_t dx = i <= x->rank ? x->dims[x->rank - i] : 1,
+                  dy = i <= y->rank ? y->dims[y->rank - i] : 1;
     if (dx != dy && dx != 1 && dy != 1)
       tn_graph_fail(lowering->graph,
                     TN_ERROR(TN_INVALID_ARGUMENT,
-                             "%s: The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
+                             "%s: The size of tensor a (%lld) must match the size of tensor b "
+                             "(%lld) at non-singleton "
                              "dimension %d",
                              lowering->op->name, (long long)dx, (long long)dy, type.rank - i));
     type.dims[type.rank - i] = dx == 1 ? dy : dx;
@@ -108,8 +114,11 @@ tn_type_t tn_broadcast_type(tn_lowering_t* lowering, const tn_node_t* a, const t
   return type;
 }
 
-void tn_broadcast_pair(tn_lowering_t* lowering, tn_dtype_t dtype, const tn_node_t** a, const tn_node_t** b) {
+void tn_broadcast_pair(tn_lowering_t* lowering, tn_dtype_t dtype, const tn_node_t** a,
+                       const tn_node_t** b) {
   const tn_type_t type = tn_broadcast_type(lowering, *a, *b);
-  *a = tn_broadcast_to(lowering->graph, tn_convert(lowering->graph, *a, dtype), type.rank, type.dims);
-  *b = tn_broadcast_to(lowering->graph, tn_convert(lowering->graph, *b, dtype), type.rank, type.dims);
+  *a = tn_broadcast_to(lowering->graph, tn_convert(lowering->graph, *a, dtype), type.rank,
+                       type.dims);
+  *b = tn_broadcast_to(lowering->graph, tn_convert(lowering->graph, *b, dtype), type.rank,
+                       type.dims);
 }

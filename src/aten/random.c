@@ -22,7 +22,8 @@ static const tn_node_t* draw(tn_lowering_t* l, const tn_node_t* all, int index) 
   }
   start[0] = index;
   limit[0] = index + 1;
-  return tn_reshape(l->graph, tn_slice(l->graph, all, start, limit, step), rank - 1, all->types[0].dims + 1);
+  return tn_reshape(l->graph, tn_slice(l->graph, all, start, limit, step), rank - 1,
+                    all->types[0].dims + 1);
 }
 
 // Uniform in [0, 1) with 24 bits, in f32; with 53 bits in f64.
@@ -36,9 +37,12 @@ static const tn_node_t* unit_uniform(tn_lowering_t* l, const tn_type_t* type, tn
     return tn_binary(g, TN_OP_MUL, value, tn_constant_like(g, value, 0x1p-24));
   }
   const tn_node_t* both = words(l, type, 2);
-  const tn_node_t *a = tn_convert(g, draw(l, both, 0), TN_U64), *b = tn_convert(g, draw(l, both, 1), TN_U64);
-  const tn_node_t* joined = tn_binary(g, TN_OP_OR, tn_binary(g, TN_OP_SHL, a, tn_constant_like(g, a, 32.0)), b);
-  const tn_node_t* value = tn_convert(g, tn_binary(g, TN_OP_SHR_L, joined, tn_constant_like(g, joined, 11.0)), TN_F64);
+  const tn_node_t *a = tn_convert(g, draw(l, both, 0), TN_U64),
+                  *b = tn_convert(g, draw(l, both, 1), TN_U64);
+  const tn_node_t* joined =
+      tn_binary(g, TN_OP_OR, tn_binary(g, TN_OP_SHL, a, tn_constant_like(g, a, 32.0)), b);
+  const tn_node_t* value =
+      tn_convert(g, tn_binary(g, TN_OP_SHR_L, joined, tn_constant_like(g, joined, 11.0)), TN_F64);
   return tn_binary(g, TN_OP_MUL, value, tn_constant_like(g, value, 0x1p-53));
 }
 
@@ -58,8 +62,10 @@ static const tn_node_t* unit_normal(tn_lowering_t* l, const tn_type_t* type, tn_
     parts[i] = tn_binary(g, TN_OP_MUL, value, tn_constant_like(g, value, 0x1p-24));
   }
   const tn_node_t* log = tn_unary(g, TN_OP_LOG, parts[0]);
-  const tn_node_t* radius = tn_unary(g, TN_OP_SQRT, tn_binary(g, TN_OP_MUL, log, tn_constant_like(g, log, -2.0)));
-  const tn_node_t* angle = tn_binary(g, TN_OP_MUL, parts[1], tn_constant_like(g, parts[1], 6.283185307179586));
+  const tn_node_t* radius =
+      tn_unary(g, TN_OP_SQRT, tn_binary(g, TN_OP_MUL, log, tn_constant_like(g, log, -2.0)));
+  const tn_node_t* angle =
+      tn_binary(g, TN_OP_MUL, parts[1], tn_constant_like(g, parts[1], 6.283185307179586));
   return tn_binary(g, TN_OP_MUL, radius, tn_unary(g, TN_OP_COS, angle));
 }
 
@@ -69,7 +75,8 @@ static tn_status_t check_float(tn_lowering_t* l, const tn_node_t* x) {
 }
 
 static const tn_node_t* spread(tn_lowering_t* l, int index, const tn_node_t* like) {
-  return like ? tn_broadcast_to(l->graph, tn_arg_scalar(l, index, tn_dtype_of(like)), tn_rank(like), like->types[0].dims)
+  return like ? tn_broadcast_to(l->graph, tn_arg_scalar(l, index, tn_dtype_of(like)), tn_rank(like),
+                                like->types[0].dims)
               : NULL;
 }
 
@@ -79,10 +86,12 @@ tn_status_t tn_lower_uniform(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   TN_TRY(check_float(l, x));
   const double from = tn_arg_double(l, 1, 0.0), to = tn_arg_double(l, 2, 1.0);
-  if (!(from <= to) || !isfinite(from) || !isfinite(to)) return TN_DECLINE("uniform_ expects to return a [from, to) range");
+  if (!(from <= to) || !isfinite(from) || !isfinite(to))
+    return TN_DECLINE("uniform_ expects to return a [from, to) range");
   const tn_dtype_t dtype = tn_dtype_of(x);
   const tn_node_t* u = unit_uniform(l, &x->types[0], dtype);
-  const tn_node_t* value = tn_fma(g, u, tn_constant_like(g, u, to - from), tn_constant_like(g, u, from));
+  const tn_node_t* value =
+      tn_fma(g, u, tn_constant_like(g, u, to - from), tn_constant_like(g, u, from));
   value = tn_convert(g, value, dtype);
   // Rounding may reach the excluded upper end: such values become the lower one.
   const tn_node_t* is_end = tn_compare(g, TN_GE, value, tn_constant_like(g, value, to));
@@ -105,14 +114,17 @@ tn_status_t tn_lower_normal(tn_lowering_t* l) {
 // 1 where uniform < p
 static const tn_node_t* chance(tn_lowering_t* l, const tn_type_t* type, const tn_node_t* p) {
   const tn_node_t* u = unit_uniform(l, type, TN_F32);
-  return tn_compare(l->graph, TN_LT, u, tn_broadcast_to(l->graph, tn_convert(l->graph, p, TN_F32), type->rank, type->dims));
+  return tn_compare(
+      l->graph, TN_LT, u,
+      tn_broadcast_to(l->graph, tn_convert(l->graph, p, TN_F32), type->rank, type->dims));
 }
 
 // self, p
 tn_status_t tn_lower_bernoulli_p(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const double p = tn_arg_double(l, 1, 0.5);
-  if (!x || !(p >= 0.0 && p <= 1.0) || tn_dtype_is_complex(tn_dtype_of(x))) return TN_DECLINE("bernoulli_ expects p to be in [0, 1]");
+  if (!x || !(p >= 0.0 && p <= 1.0) || tn_dtype_is_complex(tn_dtype_of(x)))
+    return TN_DECLINE("bernoulli_ expects p to be in [0, 1]");
   const tn_node_t* hit = chance(l, &x->types[0], tn_arg_scalar(l, 1, TN_F32));
   tn_return(l, tn_convert(l->graph, hit, tn_dtype_of(x)));
   return TN_OK;
@@ -134,7 +146,9 @@ tn_status_t tn_lower_exponential(tn_lowering_t* l) {
   if (!(tn_arg_double(l, 1, 1.0) > 0.0)) return TN_DECLINE("exponential_ expects lambda > 0.0");
   const tn_node_t* u = unit_uniform(l, &x->types[0], tn_dtype_of(x));
   const tn_node_t* log = tn_unary(g, TN_OP_LOG1P, tn_unary(g, TN_OP_NEG, u));
-  tn_return(l, tn_convert(g, tn_unary(g, TN_OP_NEG, tn_binary(g, TN_OP_DIV, log, spread(l, 1, log))), tn_dtype_of(x)));
+  tn_return(l,
+            tn_convert(g, tn_unary(g, TN_OP_NEG, tn_binary(g, TN_OP_DIV, log, spread(l, 1, log))),
+                       tn_dtype_of(x)));
   return TN_OK;
 }
 
@@ -142,9 +156,11 @@ tn_status_t tn_lower_exponential(tn_lowering_t* l) {
 tn_status_t tn_lower_random(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
   const tn_node_t* x = tn_arg_tensor(l, 0);
-  if (!x || tn_dtype_is_complex(tn_dtype_of(x)) || tn_rank(x) >= TN_MAX_RANK) return TN_DECLINE("random_");
+  if (!x || tn_dtype_is_complex(tn_dtype_of(x)) || tn_rank(x) >= TN_MAX_RANK)
+    return TN_DECLINE("random_");
   const tn_dtype_t dtype = tn_dtype_of(x);
-  const bool has_from = l->op->name[6] == '.' && l->op->name[7] == 'f', has_to = l->op->name[6] == '.';
+  const bool has_from = l->op->name[6] == '.' && l->op->name[7] == 'f',
+             has_to = l->op->name[6] == '.';
   const int64_t from = has_from ? tn_arg_int(l, 1, 0) : 0;
   int64_t to;
   if (has_to && !(has_from && tn_arg_is_none(l, 2))) {
@@ -153,19 +169,24 @@ tn_status_t tn_lower_random(tn_lowering_t* l) {
     static const int k_digits[] = {[TN_F16] = 11, [TN_BF16] = 8, [TN_F32] = 24, [TN_F64] = 53};
     const int bits = dtype == TN_BOOL           ? 1
                      : tn_dtype_is_float(dtype) ? (dtype <= TN_F64 ? k_digits[dtype] : 3)
-                     : tn_dtype_class(dtype) == TN_CLASS_UNSIGNED ? (int)tn_dtype_size(dtype) * 8
-                                                                  : (int)tn_dtype_size(dtype) * 8 - 1;
+                     : tn_dtype_class(dtype) == TN_CLASS_UNSIGNED
+                         ? (int)tn_dtype_size(dtype) * 8
+                         : (int)tn_dtype_size(dtype) * 8 - 1;
     to = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) + (tn_dtype_is_float(dtype) ? 1 : 0);
   }
   if (from >= to) return TN_DECLINE("random_ expects 'from' to be less than 'to'");
   const tn_node_t* both = words(l, &x->types[0], 2);
-  const tn_node_t *a = tn_convert(g, draw(l, both, 0), TN_U64), *b = tn_convert(g, draw(l, both, 1), TN_U64);
-  const tn_node_t* joined = tn_binary(g, TN_OP_OR, tn_binary(g, TN_OP_SHL, a, tn_constant_like(g, a, 32.0)), b);
+  const tn_node_t *a = tn_convert(g, draw(l, both, 0), TN_U64),
+                  *b = tn_convert(g, draw(l, both, 1), TN_U64);
+  const tn_node_t* joined =
+      tn_binary(g, TN_OP_OR, tn_binary(g, TN_OP_SHL, a, tn_constant_like(g, a, 32.0)), b);
   const tn_scalar_t range = {.u64 = (uint64_t)to - (uint64_t)from};
   const tn_type_t scalar_type = tn_type_make(TN_U64, 0, NULL);
-  const tn_node_t* limit = tn_broadcast_to(g, tn_constant_splat(g, &scalar_type, range), tn_rank(x), x->types[0].dims);
+  const tn_node_t* limit =
+      tn_broadcast_to(g, tn_constant_splat(g, &scalar_type, range), tn_rank(x), x->types[0].dims);
   const tn_node_t* value = tn_convert(g, tn_binary(g, TN_OP_REM, joined, limit), TN_I64);
-  const tn_node_t* origin = tn_broadcast_to(g, tn_constant_int(g, TN_I64, from), tn_rank(x), x->types[0].dims);
+  const tn_node_t* origin =
+      tn_broadcast_to(g, tn_constant_int(g, TN_I64, from), tn_rank(x), x->types[0].dims);
   tn_return(l, tn_convert(g, tn_binary(g, TN_OP_ADD, value, origin), dtype));
   return TN_OK;
 }
@@ -183,7 +204,8 @@ tn_status_t tn_lower_native_dropout(tn_lowering_t* l) {
     tn_return(l, tn_broadcast_to(g, tn_constant_int(g, TN_BOOL, 1), type->rank, type->dims));
     return TN_OK;
   }
-  if (!(p >= 0.0 && p <= 1.0)) return TN_DECLINE("dropout probability has to be between 0 and 1, but got %g", p);
+  if (!(p >= 0.0 && p <= 1.0))
+    return TN_DECLINE("dropout probability has to be between 0 and 1, but got %g", p);
   const tn_node_t* u = unit_uniform(l, type, TN_F32);
   const tn_node_t* keep = tn_compare(g, TN_GE, u, tn_constant_like(g, u, p));
   const tn_node_t* wide = tn_convert(g, x, opmath);
@@ -198,8 +220,10 @@ tn_status_t tn_lower_native_dropout(tn_lowering_t* l) {
 // ---- creation (compiled graphs) -------------------------------------------------------------------------------
 
 static tn_status_t create(tn_lowering_t* l, const tn_type_t* type, bool is_normal) {
-  if (!tn_dtype_is_float(type->dtype)) return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(type->dtype));
-  const tn_node_t* x = is_normal ? unit_normal(l, type, type->dtype) : unit_uniform(l, type, type->dtype);
+  if (!tn_dtype_is_float(type->dtype))
+    return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(type->dtype));
+  const tn_node_t* x =
+      is_normal ? unit_normal(l, type, type->dtype) : unit_uniform(l, type, type->dtype);
   tn_return(l, tn_convert(l->graph, x, type->dtype));
   return TN_OK;
 }

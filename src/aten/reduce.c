@@ -27,16 +27,16 @@ static int64_t reduced_count(const tn_node_t* x, const dims_t* dims) {
 }
 
 // |reduced| with the reduced dimensions put back as 1.
-static const tn_node_t* keep(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* reduced, const dims_t* dims,
-                             bool keepdim) {
+static const tn_node_t* keep(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* reduced,
+                             const dims_t* dims, bool keepdim) {
   if (!keepdim || !x) return reduced;
   int64_t sizes[TN_MAX_RANK];
   for (int d = 0; d < tn_rank(x); ++d) sizes[d] = dims->is_reduced[d] ? 1 : tn_dim(x, d);
   return tn_reshape(l->graph, reduced, tn_rank(x), sizes);
 }
 
-static const tn_node_t* reduce(tn_lowering_t* l, tn_reduce_kind_t kind, const tn_node_t* x, const dims_t* dims,
-                               bool keepdim) {
+static const tn_node_t* reduce(tn_lowering_t* l, tn_reduce_kind_t kind, const tn_node_t* x,
+                               const dims_t* dims, bool keepdim) {
   if (dims->count == 0) return x;
   return keep(l, x, tn_reduce(l->graph, kind, x, dims->count, dims->dim), dims, keepdim);
 }
@@ -62,9 +62,12 @@ static tn_status_t sum_or_mean(tn_lowering_t* l, bool is_mean) {
   const dims_t dims = dims_at(l, x, with_dims ? 1 : -1);
   const bool keepdim = with_dims && tn_arg_bool(l, 2, false);
   const int dtype_index = with_dims ? 3 : 1;
-  const tn_dtype_t dtype = is_mean ? tn_arg_dtype(l, dtype_index, tn_dtype_of(x)) : sum_dtype(l, x, dtype_index);
+  const tn_dtype_t dtype =
+      is_mean ? tn_arg_dtype(l, dtype_index, tn_dtype_of(x)) : sum_dtype(l, x, dtype_index);
   if (is_mean && !tn_dtype_is_float(dtype) && !tn_dtype_is_complex(dtype))
-    return TN_DECLINE("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype");
+    return TN_DECLINE(
+        "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+        "complex dtype");
   if (!is_mean) {
     tn_return(l, reduce(l, TN_REDUCE_SUM, tn_convert(l->graph, x, dtype), &dims, keepdim));
     return TN_OK;
@@ -72,7 +75,8 @@ static tn_status_t sum_or_mean(tn_lowering_t* l, bool is_mean) {
   const tn_dtype_t opmath = tn_opmath_dtype(dtype);
   const tn_node_t* wide = tn_convert(l->graph, tn_convert(l->graph, x, dtype), opmath);
   const tn_node_t* sum = reduce(l, TN_REDUCE_SUM, wide, &dims, keepdim);
-  sum = tn_binary(l->graph, TN_OP_DIV, sum, tn_constant_like(l->graph, sum, (double)reduced_count(x, &dims)));
+  sum = tn_binary(l->graph, TN_OP_DIV, sum,
+                  tn_constant_like(l->graph, sum, (double)reduced_count(x, &dims)));
   tn_return(l, tn_convert(l->graph, sum, dtype));
   return TN_OK;
 }
@@ -82,7 +86,8 @@ tn_status_t tn_lower_mean(tn_lowering_t* l) { return sum_or_mean(l, true); }
 tn_status_t tn_lower_prod(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const dims_t dims = dims_at(l, x, -1);
-  tn_return(l, reduce(l, TN_REDUCE_PROD, tn_convert(l->graph, x, sum_dtype(l, x, 1)), &dims, false));
+  tn_return(l,
+            reduce(l, TN_REDUCE_PROD, tn_convert(l->graph, x, sum_dtype(l, x, 1)), &dims, false));
   return TN_OK;
 }
 
@@ -96,8 +101,8 @@ tn_status_t tn_lower_prod_dim(tn_lowering_t* l) {
 
 // ---- extremes -----------------------------------------------------------------------------------------------
 
-static const tn_node_t* extreme(tn_lowering_t* l, tn_reduce_kind_t kind, const tn_node_t* x, const dims_t* dims,
-                                bool keepdim) {
+static const tn_node_t* extreme(tn_lowering_t* l, tn_reduce_kind_t kind, const tn_node_t* x,
+                                const dims_t* dims, bool keepdim) {
   if (tn_dtype_of(x) == TN_BOOL) kind = kind == TN_REDUCE_MAX ? TN_REDUCE_OR : TN_REDUCE_AND;
   return reduce(l, kind, x, dims, keepdim);
 }
@@ -123,7 +128,8 @@ tn_status_t tn_lower_max_all(tn_lowering_t* l) { return amax_or_amin(l, TN_REDUC
 tn_status_t tn_lower_min_all(tn_lowering_t* l) { return amax_or_amin(l, TN_REDUCE_MIN, -1); }
 
 // Both results of an arg_reduce over one dimension; x of rank 0 counts as rank 1.
-static const tn_node_t* arg_reduce(tn_lowering_t* l, tn_reduce_kind_t kind, const tn_node_t* x, int dim) {
+static const tn_node_t* arg_reduce(tn_lowering_t* l, tn_reduce_kind_t kind, const tn_node_t* x,
+                                   int dim) {
   if (tn_dtype_of(x) == TN_BOOL) x = tn_convert(l->graph, x, TN_U8);
   return tn_arg_reduce(l->graph, kind, x, dim);
 }
@@ -155,8 +161,11 @@ static tn_status_t argmax_or_argmin(tn_lowering_t* l, tn_reduce_kind_t kind) {
   if (tn_arg_is_none(l, 1)) {
     const dims_t all = dims_at(l, x, -1);
     const int64_t count = x ? tn_type_element_count(&x->types[0]) : 0;
-    if (count == 0) return TN_DECLINE("%s(): Expected reduction dim to be specified for input.numel() == 0", l->op->name);
-    if (tn_dtype_is_complex(tn_dtype_of(x)) || tn_dtype_of(x) == TN_BOOL) return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(tn_dtype_of(x)));
+    if (count == 0)
+      return TN_DECLINE("%s(): Expected reduction dim to be specified for input.numel() == 0",
+                        l->op->name);
+    if (tn_dtype_is_complex(tn_dtype_of(x)) || tn_dtype_of(x) == TN_BOOL)
+      return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(tn_dtype_of(x)));
     const tn_node_t* flat = tn_reshape(l->graph, x, 1, &count);
     tn_return(l, keep(l, x, tn_result(l->graph, arg_reduce(l, kind, flat, 0), 1), &all, keepdim));
     return TN_OK;
@@ -168,7 +177,8 @@ static tn_status_t argmax_or_argmin(tn_lowering_t* l, tn_reduce_kind_t kind) {
     tn_return(l, tn_constant_int(l->graph, TN_I64, 0));
     return TN_OK;
   }
-  tn_return(l, keep(l, x, tn_result(l->graph, arg_reduce(l, kind, x, (int)dims.dim[0]), 1), &dims, keepdim));
+  tn_return(l, keep(l, x, tn_result(l->graph, arg_reduce(l, kind, x, (int)dims.dim[0]), 1), &dims,
+                    keepdim));
   return TN_OK;
 }
 tn_status_t tn_lower_argmax(tn_lowering_t* l) { return argmax_or_argmin(l, TN_REDUCE_MAX); }
@@ -180,7 +190,8 @@ static tn_status_t any_or_all(tn_lowering_t* l, tn_reduce_kind_t kind) {
   const bool with_dims = has_dims(l);
   const dims_t dims = dims_at(l, x, with_dims ? 1 : -1);
   const tn_dtype_t dtype = tn_dtype_of(x) == TN_U8 ? TN_U8 : TN_BOOL;
-  const tn_node_t* y = reduce(l, kind, tn_convert(l->graph, x, TN_BOOL), &dims, with_dims && tn_arg_bool(l, 2, false));
+  const tn_node_t* y = reduce(l, kind, tn_convert(l->graph, x, TN_BOOL), &dims,
+                              with_dims && tn_arg_bool(l, 2, false));
   tn_return(l, tn_convert(l->graph, y, dtype));
   return TN_OK;
 }
@@ -193,7 +204,8 @@ tn_status_t tn_lower_all(tn_lowering_t* l) { return any_or_all(l, TN_REDUCE_AND)
 static tn_status_t variance(tn_lowering_t* l, bool is_std, bool with_mean) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const tn_dtype_t dtype = tn_dtype_of(x);
-  if (!tn_dtype_is_float(dtype)) return TN_DECLINE("%s only supports floating point dtypes", l->op->name);
+  if (!tn_dtype_is_float(dtype))
+    return TN_DECLINE("%s only supports floating point dtypes", l->op->name);
   const dims_t dims = dims_at(l, x, 1);
   const double correction = tn_arg_double(l, 2, 1.0);
   const bool keepdim = tn_arg_bool(l, 3, false);
@@ -203,7 +215,8 @@ static tn_status_t variance(tn_lowering_t* l, bool is_std, bool with_mean) {
   const tn_node_t* sum = reduce(l, TN_REDUCE_SUM, wide, &dims, true);
   const tn_node_t* mean = tn_binary(g, TN_OP_DIV, sum, tn_constant_like(g, sum, count));
   const tn_node_t* centred = tn_binary(g, TN_OP_SUB, wide, spread(l, mean, wide));
-  const tn_node_t* squares = reduce(l, TN_REDUCE_SUM, tn_binary(g, TN_OP_MUL, centred, centred), &dims, true);
+  const tn_node_t* squares =
+      reduce(l, TN_REDUCE_SUM, tn_binary(g, TN_OP_MUL, centred, centred), &dims, true);
   const double freedom = count - correction > 0.0 ? count - correction : 0.0;
   const tn_node_t* value = tn_binary(g, TN_OP_DIV, squares, tn_constant_like(g, squares, freedom));
   if (is_std) value = tn_unary(g, TN_OP_SQRT, value);
@@ -228,7 +241,8 @@ tn_status_t tn_lower_std_mean(tn_lowering_t* l) { return variance(l, true, true)
 
 // ---- norms --------------------------------------------------------------------------------------------------
 
-static tn_status_t vector_norm(tn_lowering_t* l, double order, int dims_index, bool keepdim, tn_dtype_t dtype) {
+static tn_status_t vector_norm(tn_lowering_t* l, double order, int dims_index, bool keepdim,
+                               tn_dtype_t dtype) {
   tn_graph_t* g = l->graph;
   const tn_node_t* x = tn_arg_tensor(l, 0);
   if (!tn_dtype_is_float(tn_dtype_of(x)) || !tn_dtype_is_float(dtype))
@@ -236,15 +250,18 @@ static tn_status_t vector_norm(tn_lowering_t* l, double order, int dims_index, b
   const dims_t dims = dims_at(l, x, dims_index);
   const tn_node_t* y = tn_convert(g, tn_convert(g, x, dtype), tn_opmath_dtype(dtype));
   if (isinf(order)) {
-    if (reduced_count(x, &dims) == 0) return TN_DECLINE("%s: infinity norm of an empty tensor", l->op->name);
-    y = reduce(l, order > 0 ? TN_REDUCE_MAX : TN_REDUCE_MIN, tn_unary(g, TN_OP_ABS, y), &dims, keepdim);
+    if (reduced_count(x, &dims) == 0)
+      return TN_DECLINE("%s: infinity norm of an empty tensor", l->op->name);
+    y = reduce(l, order > 0 ? TN_REDUCE_MAX : TN_REDUCE_MIN, tn_unary(g, TN_OP_ABS, y), &dims,
+               keepdim);
   } else if (order == 0.0) {
     const tn_node_t* nonzero = tn_compare(g, TN_NE, y, tn_constant_like(g, y, 0.0));
     y = reduce(l, TN_REDUCE_SUM, tn_convert(g, nonzero, tn_dtype_of(y)), &dims, keepdim);
   } else if (order == 1.0) {
     y = reduce(l, TN_REDUCE_SUM, tn_unary(g, TN_OP_ABS, y), &dims, keepdim);
   } else if (order == 2.0) {
-    y = tn_unary(g, TN_OP_SQRT, reduce(l, TN_REDUCE_SUM, tn_binary(g, TN_OP_MUL, y, y), &dims, keepdim));
+    y = tn_unary(g, TN_OP_SQRT,
+                 reduce(l, TN_REDUCE_SUM, tn_binary(g, TN_OP_MUL, y, y), &dims, keepdim));
   } else {
     const tn_node_t* power =
         tn_binary(g, TN_OP_POW, tn_unary(g, TN_OP_ABS, y), tn_constant_like(g, y, order));
@@ -263,7 +280,8 @@ tn_status_t tn_lower_vector_norm(tn_lowering_t* l) {
 
 // x, p, dims, keepdim[, *, dtype]
 tn_status_t tn_lower_norm(tn_lowering_t* l) {
-  const tn_dtype_t dtype = l->arg_count > 4 ? tn_arg_dtype(l, 4, TN_F32) : tn_dtype_of(tn_arg_tensor(l, 0));
+  const tn_dtype_t dtype =
+      l->arg_count > 4 ? tn_arg_dtype(l, 4, TN_F32) : tn_dtype_of(tn_arg_tensor(l, 0));
   return vector_norm(l, tn_arg_double(l, 1, 2.0), 2, tn_arg_bool(l, 3, false), dtype);
 }
 
@@ -282,10 +300,12 @@ tn_status_t tn_lower_logsumexp(tn_lowering_t* l) {
   } else {
     const tn_node_t* top = reduce(l, TN_REDUCE_MAX, x, &dims, true);
     const tn_node_t* zero = tn_constant_like(g, top, 0.0);
-    const tn_node_t* is_infinite = tn_compare(g, TN_EQ, tn_unary(g, TN_OP_ABS, top), tn_constant_like(g, top, INFINITY));
+    const tn_node_t* is_infinite =
+        tn_compare(g, TN_EQ, tn_unary(g, TN_OP_ABS, top), tn_constant_like(g, top, INFINITY));
     const tn_node_t* shift = tn_select(g, is_infinite, zero, top);
     const tn_node_t* e = tn_unary(g, TN_OP_EXP, tn_binary(g, TN_OP_SUB, x, spread(l, shift, x)));
-    y = tn_binary(g, TN_OP_ADD, tn_unary(g, TN_OP_LOG, reduce(l, TN_REDUCE_SUM, e, &dims, true)), shift);
+    y = tn_binary(g, TN_OP_ADD, tn_unary(g, TN_OP_LOG, reduce(l, TN_REDUCE_SUM, e, &dims, true)),
+                  shift);
     if (!keepdim && y) {
       int64_t sizes[TN_MAX_RANK];
       int rank = 0;

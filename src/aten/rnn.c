@@ -1,12 +1,19 @@
 // LSTM and GRU cells after their matrix products, and their gradients. Gates stand side by side in the last dimension.
 #include "aten/lowering.h"
 
-static const tn_node_t* binary(tn_lowering_t* l, tn_op_t op, const tn_node_t* x, const tn_node_t* y) {
+static const tn_node_t* binary(tn_lowering_t* l, tn_op_t op, const tn_node_t* x,
+                               const tn_node_t* y) {
   return tn_binary(l->graph, op, x, y);
 }
-static const tn_node_t* add(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* y) { return binary(l, TN_OP_ADD, x, y); }
-static const tn_node_t* sub(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* y) { return binary(l, TN_OP_SUB, x, y); }
-static const tn_node_t* mul(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* y) { return binary(l, TN_OP_MUL, x, y); }
+static const tn_node_t* add(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* y) {
+  return binary(l, TN_OP_ADD, x, y);
+}
+static const tn_node_t* sub(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* y) {
+  return binary(l, TN_OP_SUB, x, y);
+}
+static const tn_node_t* mul(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* y) {
+  return binary(l, TN_OP_MUL, x, y);
+}
 
 // 1 - x
 static const tn_node_t* rest(tn_lowering_t* l, const tn_node_t* x) {
@@ -17,7 +24,8 @@ static const tn_node_t* rest(tn_lowering_t* l, const tn_node_t* x) {
 static const tn_node_t* gate(tn_lowering_t* l, const tn_node_t* x, int index, int count) {
   if (!x) return NULL;
   const int64_t h = tn_dim(x, 1) / count;
-  const int64_t start[] = {0, index * h}, limit[] = {tn_dim(x, 0), (index + 1) * h}, step[] = {1, 1};
+  const int64_t start[] = {0, index * h}, limit[] = {tn_dim(x, 0), (index + 1) * h},
+                step[] = {1, 1};
   return tn_slice(l->graph, x, start, limit, step);
 }
 
@@ -38,7 +46,8 @@ static const tn_node_t* wide(tn_lowering_t* l, const tn_node_t* x) {
 // input_gates, hidden_gates, cx, input_bias, hidden_bias -> hy, cy, workspace (the four gates after activation)
 tn_status_t tn_lower_lstm_cell(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
-  const tn_node_t *input = tn_arg_tensor(l, 0), *hidden = tn_arg_tensor(l, 1), *cx = tn_arg_tensor(l, 2);
+  const tn_node_t *input = tn_arg_tensor(l, 0), *hidden = tn_arg_tensor(l, 1),
+                  *cx = tn_arg_tensor(l, 2);
   TN_TRY(check_gates(l, input, 4));
   TN_TRY(check_gates(l, hidden, 4));
   const tn_dtype_t dtype = tn_dtype_of(input);
@@ -95,7 +104,8 @@ tn_status_t tn_lower_lstm_cell_backward(tn_lowering_t* l) {
 // input_gates, hidden_gates, hx, input_bias, hidden_bias -> hy, workspace (r, z, n, hx, hidden part of n with bias)
 tn_status_t tn_lower_gru_cell(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
-  const tn_node_t *input = tn_arg_tensor(l, 0), *hidden = tn_arg_tensor(l, 1), *hx = wide(l, tn_arg_tensor(l, 2));
+  const tn_node_t *input = tn_arg_tensor(l, 0), *hidden = tn_arg_tensor(l, 1),
+                  *hx = wide(l, tn_arg_tensor(l, 2));
   TN_TRY(check_gates(l, input, 3));
   TN_TRY(check_gates(l, hidden, 3));
   const tn_dtype_t dtype = tn_dtype_of(input);
@@ -125,7 +135,8 @@ tn_status_t tn_lower_gru_cell_backward(tn_lowering_t* l) {
   const tn_node_t* d_z = mul(l, mul(l, grad, sub(l, hx, n)), mul(l, z, rest(l, z)));
   const tn_node_t* d_r = mul(l, mul(l, d_n, hidden_new), mul(l, r, rest(l, r)));
   const tn_node_t *input_parts[] = {d_r, d_z, d_n}, *hidden_parts[] = {d_r, d_z, mul(l, d_n, r)};
-  const tn_node_t *d_input = tn_concat(g, 3, input_parts, 1), *d_hidden = tn_concat(g, 3, hidden_parts, 1);
+  const tn_node_t *d_input = tn_concat(g, 3, input_parts, 1),
+                  *d_hidden = tn_concat(g, 3, hidden_parts, 1);
   tn_return(l, tn_convert(g, d_input, dtype));
   tn_return(l, tn_convert(g, d_hidden, dtype));
   tn_return(l, tn_convert(g, mul(l, grad, z), dtype));

@@ -39,16 +39,18 @@ const tn_aten_op_t* tn_aten_op_at(int index) { return &k_table[index]; }
 
 const tn_aten_op_t* tn_aten_op_find(const char* name) {
   pthread_once(&g_index_once, build_index);
-  for (uint32_t slot = name_hash(name) % INDEX_SIZE; g_index[slot]; slot = (slot + 1) % INDEX_SIZE) {
+  for (uint32_t slot = name_hash(name) % INDEX_SIZE; g_index[slot];
+       slot = (slot + 1) % INDEX_SIZE) {
     const tn_aten_op_t* op = &k_table[g_index[slot] - 1];
     if (strcmp(op->name, name) == 0) return op;
   }
   return NULL;
 }
 
-tn_status_t tn_aten_lower(const tn_aten_op_t* op, tn_graph_t* graph, int arg_count, const tn_value_t* args,
-                          const tn_node_t* random_state, int result_capacity, tn_value_t* out_results,
-                          int* out_result_count, uint32_t* out_value_mask, uint64_t* out_random_count) {
+tn_status_t tn_aten_lower(const tn_aten_op_t* op, tn_graph_t* graph, int arg_count,
+                          const tn_value_t* args, const tn_node_t* random_state,
+                          int result_capacity, tn_value_t* out_results, int* out_result_count,
+                          uint32_t* out_value_mask, uint64_t* out_random_count) {
   tn_lowering_t lowering = {.op = op,
                             .graph = graph,
                             .arg_count = arg_count,
@@ -56,12 +58,14 @@ tn_status_t tn_aten_lower(const tn_aten_op_t* op, tn_graph_t* graph, int arg_cou
                             .random_state = random_state,
                             .result_capacity = result_capacity,
                             .results = out_results};
-  if (arg_count > TN_ATEN_MAX_ARGS) return TN_ERROR(TN_INTERNAL, "%s: %d arguments", op->name, arg_count);
+  if (arg_count > TN_ATEN_MAX_ARGS)
+    return TN_ERROR(TN_INTERNAL, "%s: %d arguments", op->name, arg_count);
   tn_status_t status = op->lower(&lowering);
   if (status == TN_OK) {
     status = tn_graph_status(graph);
   } else {
-    tn_status_t first = tn_graph_status(graph);  // the builder's error is the cause, if there is one
+    tn_status_t first =
+        tn_graph_status(graph);  // the builder's error is the cause, if there is one
     if (first) {
       tn_status_free(status);
       status = first;

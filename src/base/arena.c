@@ -72,7 +72,8 @@ static bool grow(tn_arena_t* arena, size_t needed) {
 void* tn_arena_alloc(tn_arena_t* arena, size_t size) {
   size_t rounded;
   if (size > LARGEST_REQUEST) return NULL;
-  if (!tn_size_align(size, 16, &rounded) || !tn_size_add(rounded, TN_REDZONE, &rounded)) return NULL;
+  if (!tn_size_align(size, 16, &rounded) || !tn_size_add(rounded, TN_REDZONE, &rounded))
+    return NULL;
   if (rounded == 0) rounded = 16;  // distinct allocations have distinct addresses
   if ((size_t)(arena->limit - arena->next) < rounded && !grow(arena, rounded)) return NULL;
   uint8_t* pointer = arena->next;

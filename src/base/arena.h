@@ -26,9 +26,11 @@ void* tn_arena_alloc(tn_arena_t* arena, size_t size);
 // Copies |size| bytes of |data|.
 void* tn_arena_copy(tn_arena_t* arena, const void* data, size_t size);
 // printf into the arena.
-char* tn_arena_printf(tn_arena_t* arena, const char* format, ...) __attribute__((format(printf, 2, 3)));
+char* tn_arena_printf(tn_arena_t* arena, const char* format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #define TN_ARENA_NEW(arena, type) ((type*)tn_arena_alloc((arena), sizeof(type)))
-#define TN_ARENA_ARRAY(arena, type, count) ((type*)tn_arena_alloc((arena), sizeof(type) * (size_t)(count)))
+#define TN_ARENA_ARRAY(arena, type, count) \
+  ((type*)tn_arena_alloc((arena), sizeof(type) * (size_t)(count)))
 
 #endif  // TN_BASE_ARENA_H_

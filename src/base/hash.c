@@ -27,7 +27,8 @@ uint64_t tn_hash_bytes(const void* data, size_t size, uint64_t seed) {
   const uint8_t* bytes = data;
   uint64_t hash = fold(seed ^ multipliers[0], (uint64_t)size ^ multipliers[1]);
   size_t left = size;
-  if (left > 32) {  // two chains run side by side: the multiplication has a latency of 3 to 4 cycles
+  if (left >
+      32) {  // two chains run side by side: the multiplication has a latency of 3 to 4 cycles
     uint64_t other = hash ^ multipliers[0];
     for (; left > 32; left -= 32, bytes += 32) {
       hash = fold(load64(bytes) ^ multipliers[0], load64(bytes + 8) ^ hash);
@@ -67,7 +68,9 @@ static const uint8_t schedule[7][16] = {
     {11, 15, 5, 0, 1, 9, 8, 6, 14, 10, 2, 12, 3, 4, 7, 13},
 };
 
-static inline uint32_t rotate(uint32_t word, int bits) { return word >> bits | word << (32 - bits); }
+static inline uint32_t rotate(uint32_t word, int bits) {
+  return word >> bits | word << (32 - bits);
+}
 
 static inline void mix(uint32_t v[16], int a, int b, int c, int d, uint32_t x, uint32_t y) {
   v[a] += v[b] + x;
@@ -81,8 +84,8 @@ static inline void mix(uint32_t v[16], int a, int b, int c, int d, uint32_t x, u
 }
 
 // One compression; |out| may be |chaining|. Only the first half of the output is needed for 256 bits.
-static void compress(const uint32_t chaining[8], const uint32_t message[16], uint64_t counter, uint32_t size,
-                     uint32_t flags, uint32_t out[8]) {
+static void compress(const uint32_t chaining[8], const uint32_t message[16], uint64_t counter,
+                     uint32_t size, uint32_t flags, uint32_t out[8]) {
   uint32_t v[16];
   memcpy(v, chaining, 32);
   memcpy(v + 8, initial, 16);
@@ -107,11 +110,12 @@ static void compress(const uint32_t chaining[8], const uint32_t message[16], uin
 
 static void words_of(const uint8_t block[BLOCK], uint32_t out[16]) {
   for (int i = 0; i < 16; ++i)
-    out[i] = (uint32_t)block[4 * i] | (uint32_t)block[4 * i + 1] << 8 | (uint32_t)block[4 * i + 2] << 16 |
-             (uint32_t)block[4 * i + 3] << 24;
+    out[i] = (uint32_t)block[4 * i] | (uint32_t)block[4 * i + 1] << 8 |
+             (uint32_t)block[4 * i + 2] << 16 | (uint32_t)block[4 * i + 3] << 24;
 }
 
-static void parent(const uint32_t left[8], const uint32_t right[8], uint32_t flags, uint32_t out[8]) {
+static void parent(const uint32_t left[8], const uint32_t right[8], uint32_t flags,
+                   uint32_t out[8]) {
   uint32_t message[16];
   memcpy(message, left, 32);
   memcpy(message + 8, right, 32);
@@ -163,7 +167,8 @@ void tn_blake3_final(const tn_blake3_t* state, uint8_t out_digest[TN_BLAKE3_SIZE
   memcpy(block, state->block, state->block_size);
   words_of(block, message);
   uint32_t index = state->stack_size;
-  const uint32_t flags = (state->block_count == 0 ? CHUNK_START : 0) | CHUNK_END | (index == 0 ? ROOT : 0);
+  const uint32_t flags =
+      (state->block_count == 0 ? CHUNK_START : 0) | CHUNK_END | (index == 0 ? ROOT : 0);
   compress(state->chunk, message, state->chunk_count, state->block_size, flags, value);
   while (index-- > 0) parent(state->stack[index], value, index == 0 ? ROOT : 0, value);
   for (int i = 0; i < 8; ++i)

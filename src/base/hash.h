@@ -11,20 +11,22 @@ uint64_t tn_hash_bytes(const void* data, size_t size, uint64_t seed);
 
 // Mixes one word into a running hash.
 static inline uint64_t tn_hash_mix(uint64_t hash, uint64_t word) {
-  const __uint128_t product = (__uint128_t)(hash ^ UINT64_C(0x9E3779B97F4A7C15)) * (word ^ UINT64_C(0xE7037ED1A0B428DB));
+  const __uint128_t product =
+      (__uint128_t)(hash ^ UINT64_C(0x9E3779B97F4A7C15)) * (word ^ UINT64_C(0xE7037ED1A0B428DB));
   return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 // BLAKE3 with a 256-bit digest. Feed any number of pieces; finish may be called once.
 enum { TN_BLAKE3_SIZE = 32 };
 typedef struct tn_blake3 {
-  uint32_t stack[54][8];  // chaining values of finished subtrees, largest first (2^54 chunks at most)
-  uint32_t chunk[8];      // chaining value inside the open chunk
+  uint32_t stack[54]
+                [8];  // chaining values of finished subtrees, largest first (2^54 chunks at most)
+  uint32_t chunk[8];  // chaining value inside the open chunk
   uint8_t block[64];
-  uint64_t chunk_count;   // chunks closed so far
+  uint64_t chunk_count;  // chunks closed so far
   uint32_t stack_size;
-  uint32_t block_count;   // blocks compressed in the open chunk
-  uint32_t block_size;    // bytes held in block
+  uint32_t block_count;  // blocks compressed in the open chunk
+  uint32_t block_size;   // bytes held in block
 } tn_blake3_t;
 
 void tn_blake3_init(tn_blake3_t* state);

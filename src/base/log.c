@@ -9,7 +9,9 @@
 #include "base/options.h"
 #include "base/os.h"
 
-bool tn_log_is_enabled(tn_log_level_t level) { return tn_option_int(TN_OPTION_LOG_LEVEL) >= (int64_t)level; }
+bool tn_log_is_enabled(tn_log_level_t level) {
+  return tn_option_int(TN_OPTION_LOG_LEVEL) >= (int64_t)level;
+}
 
 void tn_log(tn_log_level_t level, const char* format, ...) {
   if (!tn_log_is_enabled(level)) return;
@@ -17,8 +19,9 @@ void tn_log(tn_log_level_t level, const char* format, ...) {
   static const char letters[] = "?WID";
   char line[1024];
   const int64_t now = tn_os_now_ns();
-  int size = snprintf(line, sizeof(line), "torch_neuronx %c %lld.%06lld %d] ", letters[level & 3],
-                      (long long)(now / 1000000000), (long long)(now / 1000 % 1000000), (int)getpid());
+  int size =
+      snprintf(line, sizeof(line), "torch_neuronx %c %lld.%06lld %d] ", letters[level & 3],
+               (long long)(now / 1000000000), (long long)(now / 1000 % 1000000), (int)getpid());
   va_list args;
   va_start(args, format);
   const int text = vsnprintf(line + size, sizeof(line) - (size_t)size - 1, format, args);

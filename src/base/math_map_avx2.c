@@ -9,18 +9,18 @@
 #define LOADS_1 tn_v_load_n(x + i, n)
 #define LOADS_2 tn_v_load_n(x + i, n), tn_v_load_n(y + i, n)
 // Whole vectors, then the rest in a padded one.
-#define LOOP(name, loads)                                                     \
-  {                                                                           \
-    int64_t i = 0;                                                            \
-    for (; i + TN_V_LANES <= count; i += TN_V_LANES) {                        \
-      const int64_t n = TN_V_LANES;                                           \
-      tn_v_store(out + i, tn_v_##name(loads));                                \
-    }                                                                         \
-    if (i < count) {                                                          \
-      const int64_t n = count - i;                                            \
-      tn_v_store_n(out + i, tn_v_##name(loads), n);                           \
-    }                                                                         \
-    break;                                                                    \
+#define LOOP(name, loads)                              \
+  {                                                    \
+    int64_t i = 0;                                     \
+    for (; i + TN_V_LANES <= count; i += TN_V_LANES) { \
+      const int64_t n = TN_V_LANES;                    \
+      tn_v_store(out + i, tn_v_##name(loads));         \
+    }                                                  \
+    if (i < count) {                                   \
+      const int64_t n = count - i;                     \
+      tn_v_store_n(out + i, tn_v_##name(loads), n);    \
+    }                                                  \
+    break;                                             \
   }
 
 void tn_math_map_avx2(tn_math_fn_t fn, const float* x, const float* y, float* out, int64_t count) {

@@ -34,9 +34,15 @@ static int constant(tracer_t* t, tn_math_op_t op, const void* data, size_t size)
   }
   return append(t, step);
 }
-static int constant_f(tracer_t* t, float value) { return constant(t, TN_MATH_OP_F_CONST, &value, sizeof value); }
-static int constant_i(tracer_t* t, int32_t value) { return constant(t, TN_MATH_OP_I_CONST, &value, sizeof value); }
-static int constant_d(tracer_t* t, double value) { return constant(t, TN_MATH_OP_D_CONST, &value, sizeof value); }
+static int constant_f(tracer_t* t, float value) {
+  return constant(t, TN_MATH_OP_F_CONST, &value, sizeof value);
+}
+static int constant_i(tracer_t* t, int32_t value) {
+  return constant(t, TN_MATH_OP_I_CONST, &value, sizeof value);
+}
+static int constant_d(tracer_t* t, double value) {
+  return constant(t, TN_MATH_OP_D_CONST, &value, sizeof value);
+}
 
 static int emit(tracer_t* t, tn_math_op_t op, int a, int b, int c, int32_t imm) {
   tn_math_step_t step;
@@ -49,57 +55,57 @@ static int emit(tracer_t* t, tn_math_op_t op, int a, int b, int c, int32_t imm) 
   return append(t, step);
 }
 
-#define TN_MF int
-#define TN_MI int
-#define TN_MD int
-#define TN_MFN(name) trace_##name
-#define TN_MATTR static
-#define TN_MATTR_RARE static
-#define TN_MPARAM tracer_t* t_,
-#define TN_MARG t_,
-#define STEP1(op, x) emit(t_, TN_MATH_OP_##op, x, -1, -1, 0)
-#define STEP2(op, x, y) emit(t_, TN_MATH_OP_##op, x, y, -1, 0)
-#define STEP3(op, x, y, z) emit(t_, TN_MATH_OP_##op, x, y, z, 0)
-#define M_F(value) constant_f(t_, value)
-#define M_I(value) constant_i(t_, value)
-#define M_D(value) constant_d(t_, value)
-#define M_ADD(x, y) STEP2(F_ADD, x, y)
-#define M_SUB(x, y) STEP2(F_SUB, x, y)
-#define M_MUL(x, y) STEP2(F_MUL, x, y)
-#define M_DIV(x, y) STEP2(F_DIV, x, y)
-#define M_FMA(x, y, z) STEP3(F_FMA, x, y, z)
-#define M_SQRT(x) STEP1(F_SQRT, x)
-#define M_NEG(x) STEP1(F_NEG, x)
-#define M_ABS(x) STEP1(F_ABS, x)
-#define M_MIN(x, y) STEP2(F_MIN, x, y)
-#define M_MAX(x, y) STEP2(F_MAX, x, y)
-#define M_LT(x, y) STEP2(I_LT, x, y)
-#define M_LE(x, y) STEP2(I_LE, x, y)
-#define M_EQ(x, y) STEP2(I_EQ, x, y)
-#define M_SEL(m, x, y) STEP3(F_SEL, m, x, y)
-#define M_BITS(x) STEP1(I_BITS, x)
-#define M_FLOAT(x) STEP1(F_BITS, x)
-#define M_TOI(x) STEP1(I_FROM_F, x)
-#define M_TOF(x) STEP1(F_FROM_I, x)
-#define M_IADD(x, y) STEP2(I_ADD, x, y)
-#define M_ISUB(x, y) STEP2(I_SUB, x, y)
-#define M_IAND(x, y) STEP2(I_AND, x, y)
-#define M_IOR(x, y) STEP2(I_OR, x, y)
-#define M_IXOR(x, y) STEP2(I_XOR, x, y)
-#define M_ISHL(x, n) emit(t_, TN_MATH_OP_I_SHL, x, -1, -1, n)
-#define M_ISHR(x, n) emit(t_, TN_MATH_OP_I_SHR, x, -1, -1, n)
-#define M_ISRL(x, n) emit(t_, TN_MATH_OP_I_SRL, x, -1, -1, n)
-#define M_IEQ(x, y) STEP2(I_IEQ, x, y)
-#define M_ILT(x, y) STEP2(I_ILT, x, y)
-#define M_TOD(x) STEP1(D_FROM_F, x)
-#define M_FROMD(x) STEP1(F_FROM_D, x)
-#define M_DADD(x, y) STEP2(D_ADD, x, y)
-#define M_DSUB(x, y) STEP2(D_SUB, x, y)
-#define M_DMUL(x, y) STEP2(D_MUL, x, y)
-#define M_DDIV(x, y) STEP2(D_DIV, x, y)
-#define M_DFMA(x, y, z) STEP3(D_FMA, x, y, z)
-#define M_DSQRT(x) STEP1(D_SQRT, x)
-#define M_DSEL(m, x, y) STEP3(D_SEL, m, x, y)
+#define TN_MF                       int
+#define TN_MI                       int
+#define TN_MD                       int
+#define TN_MFN(name)                trace_##name
+#define TN_MATTR                    static
+#define TN_MATTR_RARE               static
+#define TN_MPARAM                   tracer_t *t_,
+#define TN_MARG                     t_,
+#define STEP1(op, x)                emit(t_, TN_MATH_OP_##op, x, -1, -1, 0)
+#define STEP2(op, x, y)             emit(t_, TN_MATH_OP_##op, x, y, -1, 0)
+#define STEP3(op, x, y, z)          emit(t_, TN_MATH_OP_##op, x, y, z, 0)
+#define M_F(value)                  constant_f(t_, value)
+#define M_I(value)                  constant_i(t_, value)
+#define M_D(value)                  constant_d(t_, value)
+#define M_ADD(x, y)                 STEP2(F_ADD, x, y)
+#define M_SUB(x, y)                 STEP2(F_SUB, x, y)
+#define M_MUL(x, y)                 STEP2(F_MUL, x, y)
+#define M_DIV(x, y)                 STEP2(F_DIV, x, y)
+#define M_FMA(x, y, z)              STEP3(F_FMA, x, y, z)
+#define M_SQRT(x)                   STEP1(F_SQRT, x)
+#define M_NEG(x)                    STEP1(F_NEG, x)
+#define M_ABS(x)                    STEP1(F_ABS, x)
+#define M_MIN(x, y)                 STEP2(F_MIN, x, y)
+#define M_MAX(x, y)                 STEP2(F_MAX, x, y)
+#define M_LT(x, y)                  STEP2(I_LT, x, y)
+#define M_LE(x, y)                  STEP2(I_LE, x, y)
+#define M_EQ(x, y)                  STEP2(I_EQ, x, y)
+#define M_SEL(m, x, y)              STEP3(F_SEL, m, x, y)
+#define M_BITS(x)                   STEP1(I_BITS, x)
+#define M_FLOAT(x)                  STEP1(F_BITS, x)
+#define M_TOI(x)                    STEP1(I_FROM_F, x)
+#define M_TOF(x)                    STEP1(F_FROM_I, x)
+#define M_IADD(x, y)                STEP2(I_ADD, x, y)
+#define M_ISUB(x, y)                STEP2(I_SUB, x, y)
+#define M_IAND(x, y)                STEP2(I_AND, x, y)
+#define M_IOR(x, y)                 STEP2(I_OR, x, y)
+#define M_IXOR(x, y)                STEP2(I_XOR, x, y)
+#define M_ISHL(x, n)                emit(t_, TN_MATH_OP_I_SHL, x, -1, -1, n)
+#define M_ISHR(x, n)                emit(t_, TN_MATH_OP_I_SHR, x, -1, -1, n)
+#define M_ISRL(x, n)                emit(t_, TN_MATH_OP_I_SRL, x, -1, -1, n)
+#define M_IEQ(x, y)                 STEP2(I_IEQ, x, y)
+#define M_ILT(x, y)                 STEP2(I_ILT, x, y)
+#define M_TOD(x)                    STEP1(D_FROM_F, x)
+#define M_FROMD(x)                  STEP1(F_FROM_D, x)
+#define M_DADD(x, y)                STEP2(D_ADD, x, y)
+#define M_DSUB(x, y)                STEP2(D_SUB, x, y)
+#define M_DMUL(x, y)                STEP2(D_MUL, x, y)
+#define M_DDIV(x, y)                STEP2(D_DIV, x, y)
+#define M_DFMA(x, y, z)             STEP3(D_FMA, x, y, z)
+#define M_DSQRT(x)                  STEP1(D_SQRT, x)
+#define M_DSEL(m, x, y)             STEP3(D_SEL, m, x, y)
 #define M_RARE(m, y, name, NAME, x) emit(t_, TN_MATH_OP_F_RARE, m, y, x, TN_MATH_##NAME)
 #include "base/math_recipes.inc"
 

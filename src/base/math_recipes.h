@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 // X(name, NAME, arguments)
+// clang-format off
 #define TN_MATH_FUNCTIONS(X)                                                                        \
   X(exp, EXP, 1) X(exp2, EXP2, 1) X(expm1, EXPM1, 1) X(log, LOG, 1) X(log2, LOG2, 1)                \
   X(log1p, LOG1P, 1) X(tanh, TANH, 1) X(logistic, LOGISTIC, 1) X(erf, ERF, 1) X(erfc, ERFC, 1)      \
@@ -19,12 +20,13 @@
   X(cbrt, CBRT, 1) X(asin, ASIN, 1) X(acos, ACOS, 1) X(atan, ATAN, 1) X(sinh, SINH, 1)              \
   X(cosh, COSH, 1) X(asinh, ASINH, 1) X(acosh, ACOSH, 1) X(atanh, ATANH, 1) X(pow, POW, 2)          \
   X(atan2, ATAN2, 2) X(sin_far, SIN_FAR, 1) X(cos_far, COS_FAR, 1) X(tan_far, TAN_FAR, 1)
+// clang-format on
 
 typedef enum tn_math_fn {
 #define TN_MATH_ENUM(name, NAME, arguments) TN_MATH_##NAME,
   TN_MATH_FUNCTIONS(TN_MATH_ENUM)
 #undef TN_MATH_ENUM
-  TN_MATH_COUNT_OF_FUNCTIONS
+      TN_MATH_COUNT_OF_FUNCTIONS
 } tn_math_fn_t;
 
 // sin, cos and tan take the far recipe above this magnitude.
@@ -38,6 +40,7 @@ typedef enum tn_math_fn {
 
 // One step defines one value, named by its position; a, b, c name earlier positions.
 //  M(op, operands): result type is the first letter: F f32, I i32 or mask (0 / -1), D f64
+// clang-format off
 #define TN_MATH_OPS(M)                                                                              \
   M(F_ARG, 0) M(F_CONST, 0) M(I_CONST, 0) M(D_CONST, 0)                                             \
   M(F_ADD, 2) M(F_SUB, 2) M(F_MUL, 2) M(F_DIV, 2)                                                   \
@@ -57,17 +60,18 @@ typedef enum tn_math_fn {
   M(D_FROM_F, 1) M(F_FROM_D, 1) M(D_ADD, 2) M(D_SUB, 2) M(D_MUL, 2) M(D_DIV, 2) M(D_FMA, 3)         \
   M(D_SQRT, 1) M(D_SEL, 3)                                                                          \
   M(F_RARE, 3)     /* a ? f(c) : b with f = imm.i, a tn_math_fn_t; f is needed only if a lane of a is set */
+// clang-format on
 
 typedef enum tn_math_op {
 #define TN_MATH_OP_ENUM(name, operands) TN_MATH_OP_##name,
   TN_MATH_OPS(TN_MATH_OP_ENUM)
 #undef TN_MATH_OP_ENUM
-  TN_MATH_OP_COUNT
+      TN_MATH_OP_COUNT
 } tn_math_op_t;
 
 typedef struct tn_math_step {
-  uint8_t op;    // tn_math_op_t
-  char type;     // 'F', 'I' or 'D': of the result
+  uint8_t op;  // tn_math_op_t
+  char type;   // 'F', 'I' or 'D': of the result
   int16_t a, b, c;
   union {
     float f;

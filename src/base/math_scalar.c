@@ -10,37 +10,39 @@
 
 #if defined(__x86_64__) && !defined(__FMA__)
 #define HAVE_FMA_CLONE 1
-#define FMA_CLONE __attribute__((target("avx2,fma")))
+#define FMA_CLONE      __attribute__((target("avx2,fma")))
 #else
 #define HAVE_FMA_CLONE 0
 #endif
 
 #define NAMES_1 float x
 #define NAMES_2 float x, float y
-#define USES_1 x
-#define USES_2 x, y
+#define USES_1  x
+#define USES_2  x, y
 #define LOADS_1 x[i]
 #define LOADS_2 x[i], y[i]
 
 #if HAVE_FMA_CLONE
-#define DEFINE(name, NAME, arguments)                                                                        \
-  static float plain_##name(NAMES_##arguments) { return tn_ms_##name(USES_##arguments); }                    \
-  FMA_CLONE static float fused_##name(NAMES_##arguments) { return tn_ms_##name(USES_##arguments); }          \
-  float tn_math_##name##_f32(NAMES_##arguments) {                                                            \
-    return __builtin_cpu_supports("fma") ? fused_##name(USES_##arguments) : plain_##name(USES_##arguments);  \
+#define DEFINE(name, NAME, arguments)                                                     \
+  static float plain_##name(NAMES_##arguments) { return tn_ms_##name(USES_##arguments); } \
+  FMA_CLONE static float fused_##name(NAMES_##arguments) {                                \
+    return tn_ms_##name(USES_##arguments);                                                \
+  }                                                                                       \
+  float tn_math_##name##_f32(NAMES_##arguments) {                                         \
+    return __builtin_cpu_supports("fma") ? fused_##name(USES_##arguments)                 \
+                                         : plain_##name(USES_##arguments);                \
   }
 #else
-#define DEFINE(name, NAME, arguments)                                                                  \
-  static float plain_##name(NAMES_##arguments) { return tn_ms_##name(USES_##arguments); }              \
+#define DEFINE(name, NAME, arguments)                                                     \
+  static float plain_##name(NAMES_##arguments) { return tn_ms_##name(USES_##arguments); } \
   float tn_math_##name##_f32(NAMES_##arguments) { return plain_##name(USES_##arguments); }
 #endif
 TN_MATH_FUNCTIONS(DEFINE)
 
-
 static void map_plain(tn_math_fn_t fn, const float* x, const float* y, float* out, int64_t count) {
   switch (fn) {
-#define CASE(name, NAME, arguments) \
-  case TN_MATH_##NAME:                                                                    \
+#define CASE(name, NAME, arguments)                                               \
+  case TN_MATH_##NAME:                                                            \
     for (int64_t i = 0; i < count; ++i) out[i] = plain_##name(LOADS_##arguments); \
     break;
     TN_MATH_FUNCTIONS(CASE)
@@ -125,7 +127,7 @@ double tn_math_digamma_f64(double x) {
     x = 1.0 - x;
   }
   for (; x < 10.0; x += 1.0) sum -= 1.0 / x;
-  static const double series[] = {1.0 / 12,  -1.0 / 120, 1.0 / 252, -1.0 / 240,
+  static const double series[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
                                   1.0 / 132, -691.0 / 32760, 1.0 / 12};  // B(2k) / 2k
   const double z = 1.0 / (x * x);
   double y = 0.0;

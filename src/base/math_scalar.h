@@ -7,7 +7,8 @@
 // float tn_math_exp_f32(float) ... float tn_math_atan2_f32(float y, float x)
 #define TN_MATH_PARAMS_1(type) type
 #define TN_MATH_PARAMS_2(type) type, type
-#define TN_MATH_DECLARE(name, NAME, arguments) float tn_math_##name##_f32(TN_MATH_PARAMS_##arguments(float));
+#define TN_MATH_DECLARE(name, NAME, arguments) \
+  float tn_math_##name##_f32(TN_MATH_PARAMS_##arguments(float));
 TN_MATH_FUNCTIONS(TN_MATH_DECLARE)
 #undef TN_MATH_DECLARE
 

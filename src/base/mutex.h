@@ -13,7 +13,8 @@ __attribute__((noinline, cold, unused)) static void tn_mutex_lock_slow(tn_mutex_
   for (int i = 0; i < 100; ++i) {
     uint32_t expected = 0;
     if (atomic_load_explicit(&mutex->state, memory_order_relaxed) == 0 &&
-        atomic_compare_exchange_weak_explicit(&mutex->state, &expected, 1, memory_order_acquire, memory_order_relaxed))
+        atomic_compare_exchange_weak_explicit(&mutex->state, &expected, 1, memory_order_acquire,
+                                              memory_order_relaxed))
       return;
     tn_os_pause();
   }
@@ -23,8 +24,9 @@ __attribute__((noinline, cold, unused)) static void tn_mutex_lock_slow(tn_mutex_
 
 static inline void tn_mutex_lock(tn_mutex_t* mutex) {
   uint32_t expected = 0;
-  if (__builtin_expect(!atomic_compare_exchange_strong_explicit(&mutex->state, &expected, 1, memory_order_acquire,
-                                                                memory_order_relaxed), 0))
+  if (__builtin_expect(!atomic_compare_exchange_strong_explicit(
+                           &mutex->state, &expected, 1, memory_order_acquire, memory_order_relaxed),
+                       0))
     tn_mutex_lock_slow(mutex);
 }
 

@@ -55,7 +55,8 @@ static bool parse(tn_option_type_t type, const char* text, int64_t* out) {
   *out = 0;
   if (type == TN_OPTION_TYPE_STRING) return true;
   if (type == TN_OPTION_TYPE_BOOL) {
-    static const char* const words[] = {"0", "1", "false", "true", "False", "True", "FALSE", "TRUE"};
+    static const char* const words[] = {"0",     "1",    "false", "true",
+                                        "False", "True", "FALSE", "TRUE"};
     for (int i = 0; i < 8; ++i)
       if (strcmp(text, words[i]) == 0) {
         *out = i & 1;
@@ -92,7 +93,8 @@ static void read_option(tn_option_t option) {
   bool is_set = text && *text;
   if (is_set && !parse(info->type, text, &number)) {
     complain("%s=%s is not %s; the default %s is used", info->name, text,
-             info->type == TN_OPTION_TYPE_BOOL ? "0, 1, true or false" : "an integer", info->fallback);
+             info->type == TN_OPTION_TYPE_BOOL ? "0, 1, true or false" : "an integer",
+             info->fallback);
     is_set = false;
   }
   if (is_set) kept = keep_text(value, text);
@@ -118,7 +120,8 @@ static int edit_distance(const char* a, size_t a_size, const char* b, size_t b_s
       int best = above[j - 1] + (a[i - 1] != b[j - 1]);
       if (above[j] + 1 < best) best = above[j] + 1;
       if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && two_above[j - 2] + 1 < best)
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+          two_above[j - 2] + 1 < best)
         best = two_above[j - 2] + 1;
       row[j] = best;
     }
@@ -134,8 +137,8 @@ static void check_spelling(const char* variable) {
     if (distance == 0) return;
     if (distance < best) best = distance, nearest = i;
   }
-  complain("unknown environment variable %.*s; the nearest name is %s", (int)(size < 100 ? size : 100), variable,
-           infos[nearest].name);
+  complain("unknown environment variable %.*s; the nearest name is %s",
+           (int)(size < 100 ? size : 100), variable, infos[nearest].name);
 }
 
 // Under |lock|.

@@ -17,7 +17,11 @@ typedef enum tn_option {
   TN_OPTION_COUNT
 } tn_option_t;
 
-typedef enum tn_option_type { TN_OPTION_TYPE_BOOL, TN_OPTION_TYPE_INT, TN_OPTION_TYPE_STRING } tn_option_type_t;
+typedef enum tn_option_type {
+  TN_OPTION_TYPE_BOOL,
+  TN_OPTION_TYPE_INT,
+  TN_OPTION_TYPE_STRING
+} tn_option_type_t;
 
 typedef struct tn_option_info {
   const char* name;

@@ -74,7 +74,8 @@ static size_t control_group_limit(void) {
   fclose(file);
   for (;;) {
     char path[512];
-    snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max", strcmp(group, "/") == 0 ? "" : group);
+    snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max",
+             strcmp(group, "/") == 0 ? "" : group);
     const size_t here = read_number(path, SIZE_MAX);
     if (here < limit) limit = here;
     char* slash = strrchr(group, '/');
@@ -107,7 +108,8 @@ tn_status_t tn_os_memfd_map(const char* name, size_t size, int* out_fd, void** o
   const int fd = memfd_create(name, MFD_CLOEXEC);
   if (fd < 0) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "memfd_create: %s", strerror(errno));
   void* pointer = MAP_FAILED;
-  if (ftruncate(fd, (off_t)size) == 0) pointer = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (ftruncate(fd, (off_t)size) == 0)
+    pointer = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (pointer == MAP_FAILED) {
     const int error = errno;
     close(fd);
@@ -126,8 +128,9 @@ void tn_os_memfd_unmap(int fd, void* pointer, size_t size) {
 // ---- files -----------------------------------------------------------------------------------------------
 
 static tn_status_t file_error(const char* verb, const char* path, int error) {
-  return TN_ERROR(error == ENOENT ? TN_NOT_FOUND : error == ENOSPC || error == ENOMEM ? TN_RESOURCE_EXHAUSTED
-                                                                                       : TN_UNAVAILABLE,
+  return TN_ERROR(error == ENOENT                      ? TN_NOT_FOUND
+                  : error == ENOSPC || error == ENOMEM ? TN_RESOURCE_EXHAUSTED
+                                                       : TN_UNAVAILABLE,
                   "%s %s: %s", verb, path, strerror(error));
 }
 
@@ -235,7 +238,8 @@ tn_status_t tn_os_make_folders(const char* path) {
     if (mkdir(copy, 0700) != 0) {
       const int error = errno;
       struct stat info;
-      if (stat(copy, &info) != 0 || !S_ISDIR(info.st_mode)) status = file_error("create folder", copy, error);
+      if (stat(copy, &info) != 0 || !S_ISDIR(info.st_mode))
+        status = file_error("create folder", copy, error);
     }
     if (kept == 0) break;
     *cursor = kept;
@@ -250,10 +254,11 @@ tn_status_t tn_os_cache_folder(char* out_path, size_t capacity) {
   int length;
   if (*chosen) length = snprintf(out_path, capacity, "%s", chosen);
   else if (xdg && xdg[0] == '/') length = snprintf(out_path, capacity, "%s/torch_neuronx", xdg);
-  else if (home && home[0] == '/') length = snprintf(out_path, capacity, "%s/.cache/torch_neuronx", home);
+  else if (home && home[0] == '/')
+    length = snprintf(out_path, capacity, "%s/.cache/torch_neuronx", home);
   else length = snprintf(out_path, capacity, "/tmp/torch_neuronx-%u", (unsigned)getuid());
   if (length < 0 || (size_t)length >= capacity)
-    return TN_ERROR(TN_OUT_OF_RANGE, "cache folder: the path has %d bytes, at most %zu are allowed", length,
-                    capacity - 1);
+    return TN_ERROR(TN_OUT_OF_RANGE, "cache folder: the path has %d bytes, at most %zu are allowed",
+                    length, capacity - 1);
   return TN_OK;
 }

@@ -26,8 +26,9 @@
 enum { CACHE_LINE = 64, LARGEST_POOL = 1024, SPIN_NS = 50000 };
 
 typedef struct tn_pool_range {
-  _Alignas(CACHE_LINE) _Atomic int32_t remaining;  // release store in tn_pool_run, acquire decrement in work
-  int32_t end;                                     // chunk after the last one; constant during a run
+  _Alignas(CACHE_LINE) _Atomic int32_t
+      remaining;  // release store in tn_pool_run, acquire decrement in work
+  int32_t end;    // chunk after the last one; constant during a run
 } tn_pool_range_t;
 
 typedef struct tn_pool_worker {
@@ -49,7 +50,8 @@ struct tn_pool {
   void* context;
   int64_t task_count, grain;
   _Alignas(CACHE_LINE) atomic_bool busy;  // held by the caller whose job this is
-  _Alignas(CACHE_LINE) _Atomic uint32_t epoch;  // changes when work was published; workers sleep on it
+  _Alignas(
+      CACHE_LINE) _Atomic uint32_t epoch;  // changes when work was published; workers sleep on it
   _Atomic int32_t sleepers;
   atomic_bool stop;
   _Alignas(CACHE_LINE) _Atomic uint32_t pending;  // chunks not finished; the caller sleeps on it
@@ -92,7 +94,8 @@ static void work(tn_pool_t* pool, int worker) {
     if (index == pool->thread_count) index = 0;
     tn_pool_range_t* range = &pool->ranges[index];
     while (atomic_load_explicit(&range->remaining, memory_order_relaxed) > 0) {
-      const int32_t remaining = atomic_fetch_sub_explicit(&range->remaining, 1, memory_order_acquire);
+      const int32_t remaining =
+          atomic_fetch_sub_explicit(&range->remaining, 1, memory_order_acquire);
       if (remaining <= 0) break;
       const int64_t begin = (int64_t)(range->end - remaining) * pool->grain;
       const int64_t rest = pool->task_count - begin;
@@ -103,7 +106,8 @@ static void work(tn_pool_t* pool, int worker) {
   inside_task = false;
   if (done == 0) return;
   // Sequentially consistent with caller_sleeps: either the caller sees 0, or this thread sees the flag.
-  if (atomic_fetch_sub(&pool->pending, done) == done && worker != 0 && atomic_load(&pool->caller_sleeps))
+  if (atomic_fetch_sub(&pool->pending, done) == done && worker != 0 &&
+      atomic_load(&pool->caller_sleeps))
     tn_os_futex_wake(&pool->pending, 1);
 }
 
@@ -146,8 +150,8 @@ static void pin_worker(tn_pool_t* pool, int index) {
 static void choose_cpus(tn_pool_t* pool) {
   pool->cpu_count = 0;
   cpu_set_t set;
-  if (tn_option_int(TN_OPTION_LOCAL_WORLD_SIZE) > 1 || sched_getaffinity(0, sizeof(set), &set) != 0 ||
-      CPU_COUNT(&set) < pool->thread_count)
+  if (tn_option_int(TN_OPTION_LOCAL_WORLD_SIZE) > 1 ||
+      sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) < pool->thread_count)
     return;
   const int caller = sched_getcpu();
   for (size_t i = 0; i < CPU_SETSIZE; ++i) {
@@ -203,7 +207,8 @@ static void stop_workers(tn_pool_t* pool) {
 static tn_status_t resize(tn_pool_t* pool, int thread_count) {
   if (thread_count == 0) thread_count = tn_os_cpu_count();
   if (thread_count < 0 || thread_count > LARGEST_POOL)
-    return TN_ERROR(TN_INVALID_ARGUMENT, "pool: thread count is %d, expected 1..%d, or 0 for all CPUs", thread_count,
+    return TN_ERROR(TN_INVALID_ARGUMENT,
+                    "pool: thread count is %d, expected 1..%d, or 0 for all CPUs", thread_count,
                     LARGEST_POOL);
   const size_t count = (size_t)thread_count;
   tn_pool_worker_t* workers = calloc(count, sizeof(*workers));
@@ -270,7 +275,8 @@ tn_status_t tn_pool_set_thread_count(tn_pool_t* pool, int thread_count) {
   return status;
 }
 
-void tn_pool_run(tn_pool_t* pool, int64_t task_count, int64_t grain, tn_pool_task_fn_t fn, void* context) {
+void tn_pool_run(tn_pool_t* pool, int64_t task_count, int64_t grain, tn_pool_task_fn_t fn,
+                 void* context) {
   if (task_count <= 0) return;
   if (grain < 1) grain = 1;
   // A task's nested run, a second caller and a run of one chunk stay on their thread.
@@ -293,7 +299,8 @@ void tn_pool_run(tn_pool_t* pool, int64_t task_count, int64_t grain, tn_pool_tas
   pool->grain = grain;
   atomic_store_explicit(&pool->pending, (uint32_t)chunk_count, memory_order_relaxed);
   const int threads = pool->thread_count;
-  for (int i = 0; i < threads; ++i) pool->ranges[i].end = (int32_t)(chunk_count * (i + 1) / threads);
+  for (int i = 0; i < threads; ++i)
+    pool->ranges[i].end = (int32_t)(chunk_count * (i + 1) / threads);
   for (int i = 0; i < threads; ++i) {
     const int32_t size = pool->ranges[i].end - (i ? pool->ranges[i - 1].end : 0);
     atomic_store_explicit(&pool->ranges[i].remaining, size, memory_order_release);
@@ -309,7 +316,8 @@ void tn_pool_run(tn_pool_t* pool, int64_t task_count, int64_t grain, tn_pool_tas
       continue;
     }
     atomic_store(&pool->caller_sleeps, true);
-    while ((pending = atomic_load(&pool->pending)) != 0) tn_os_futex_wait(&pool->pending, pending, -1);
+    while ((pending = atomic_load(&pool->pending)) != 0)
+      tn_os_futex_wait(&pool->pending, pending, -1);
     atomic_store(&pool->caller_sleeps, false);
   }
   atomic_store_explicit(&pool->busy, false, memory_order_release);

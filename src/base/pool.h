@@ -24,6 +24,7 @@ int tn_pool_thread_count(const tn_pool_t* pool);
 tn_status_t tn_pool_set_thread_count(tn_pool_t* pool, int thread_count);
 // Calls |fn| until tasks 0..task_count-1 have each run once. |grain| tasks are claimed at a time (>= 1).
 // |pool| may be NULL: everything runs on the caller. Thread-safe: concurrent callers serialise or run inline.
-void tn_pool_run(tn_pool_t* pool, int64_t task_count, int64_t grain, tn_pool_task_fn_t fn, void* context);
+void tn_pool_run(tn_pool_t* pool, int64_t task_count, int64_t grain, tn_pool_task_fn_t fn,
+                 void* context);
 
 #endif  // TN_BASE_POOL_H_

@@ -6,8 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline bool tn_size_add(size_t a, size_t b, size_t* out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool tn_size_mul(size_t a, size_t b, size_t* out) { return !__builtin_mul_overflow(a, b, out); }
+static inline bool tn_size_add(size_t a, size_t b, size_t* out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+static inline bool tn_size_mul(size_t a, size_t b, size_t* out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
 
 // |header| + |count| * |element| bytes.
 static inline bool tn_size_array(size_t header, size_t count, size_t element, size_t* out) {

@@ -35,7 +35,8 @@ const char* tn_code_name(tn_code_t code) {
 }
 
 // A status whose message is "<formatted>", or "<formatted>: <tail>".
-static tn_status_t create(tn_code_t code, const char* place, const char* tail, const char* format, va_list args) {
+static tn_status_t create(tn_code_t code, const char* place, const char* tail, const char* format,
+                          va_list args) {
   va_list measure;
   va_copy(measure, args);
   const int length = vsnprintf(NULL, 0, format, measure);
@@ -76,7 +77,8 @@ tn_status_t tn_status_annotate(tn_status_t status, const char* format, ...) {
   if (!status) return TN_OK;
   va_list args;
   va_start(args, format);
-  tn_status_t annotated = create(status->code, status->place, tn_status_message(status), format, args);
+  tn_status_t annotated =
+      create(status->code, status->place, tn_status_message(status), format, args);
   va_end(args);
   if (annotated == &out_of_memory) return status;  // the bare cause says more than a lost one
   tn_status_free(status);

@@ -86,7 +86,8 @@ void stamp(std::atomic<int64_t>& order) { order = accounts().next_order.fetch_ad
 void count_fallback(OpAccount* account, const std::string& reason, int64_t bytes, int64_t ns) {
   account->fallback_bytes.fetch_add(bytes, std::memory_order_relaxed);
   account->fallback_ns.fetch_add(ns, std::memory_order_relaxed);
-  if (account->fallback.fetch_add(1, std::memory_order_relaxed) == 0) stamp(account->fallback_order);
+  if (account->fallback.fetch_add(1, std::memory_order_relaxed) == 0)
+    stamp(account->fallback_order);
   bool is_first;
   {
     std::lock_guard lock(accounts().mutex);
@@ -108,7 +109,8 @@ void count_fallback(OpAccount* account, const std::string& reason, int64_t bytes
   if (line > 0) text += " (" + file + ":" + std::to_string(line) + ")";
   // Warnings are shown later, when control is back in Python: the file's name must outlive this call.
   const char* place = line > 0 ? strdup(file.c_str()) : "torch_neuronx";
-  c10::warn(c10::Warning(c10::UserWarning(), c10::SourceLocation{"", place, static_cast<uint32_t>(line)},
+  c10::warn(c10::Warning(c10::UserWarning(),
+                         c10::SourceLocation{"", place, static_cast<uint32_t>(line)},
                          std::move(text), true));
 }
 

@@ -14,7 +14,7 @@ struct OpAccount {
   std::string name;  // "aten::add.Tensor"
   std::atomic<int64_t> executed{0}, fallback{0};
   std::atomic<int64_t> fallback_bytes{0}, fallback_ns{0};
-  std::atomic<int64_t> order{0};           // of first use since the last clear; 0: unused
+  std::atomic<int64_t> order{0};  // of first use since the last clear; 0: unused
   std::atomic<int64_t> fallback_order{0};
   bool is_warned = false;
   std::map<std::string, int64_t> reasons;

@@ -49,7 +49,9 @@ constexpr c10::DispatchKeySet kNeuronKeys(c10::DispatchKey::PrivateUse1);
 // Sets the thread's device for a scope; cheaper than c10::DeviceGuard because it needs no virtual call.
 class DeviceScope {
  public:
-  explicit DeviceScope(int device) : state_(thread_state()), previous_(state_.device) { state_.device = device; }
+  explicit DeviceScope(int device) : state_(thread_state()), previous_(state_.device) {
+    state_.device = device;
+  }
   ~DeviceScope() { state_.device = previous_; }
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;

@@ -31,14 +31,16 @@ struct Encoder {
     if (device.type() == kNeuron) {
       if (call.device < 0) call.device = device.index();
     } else {
-      if (!device.is_cpu() || impl->layout() != c10::kStrided) return odd("argument on another device");
+      if (!device.is_cpu() || impl->layout() != c10::kStrided)
+        return odd("argument on another device");
       is_host = impl->dim() == 0 && !is_written;
       call.has_cpu_tensor |= !is_host;
     }
     if (impl->is_conj() || impl->is_neg()) return odd("lazily conjugated or negated argument");
     const c10::IntArrayRef sizes = impl->sizes();
     const bool is_contiguous = impl->is_contiguous();
-    const uint64_t flags = static_cast<uint64_t>(is_contiguous) | static_cast<uint64_t>(is_host) << 1 |
+    const uint64_t flags = static_cast<uint64_t>(is_contiguous) |
+                           static_cast<uint64_t>(is_host) << 1 |
                            static_cast<uint64_t>(impl->is_wrapped_number()) << 2;
     push(kTensor | static_cast<uint64_t>(impl->dtype().toScalarType()) << 8 | sizes.size() << 16 |
          static_cast<uint64_t>(static_cast<uint8_t>(device.index())) << 24 | flags << 32);
@@ -85,10 +87,8 @@ struct Encoder {
     const c10::ArrayRef<IValue> items = value.toListRef();
     push(kList | items.size() << 8);
     for (const IValue& item : items) {
-      if (item.isTensor())
-        tensor(item.toTensor(), arg, info.is_written);
-      else
-        number(item, with_value);
+      if (item.isTensor()) tensor(item.toTensor(), arg, info.is_written);
+      else number(item, with_value);
     }
   }
 
@@ -155,12 +155,16 @@ void encode_aliases(Call& call) {
   const size_t count = call.tensors.size();
   for (size_t i = 0; i < count; ++i) {
     if (!call.tensors[i].is_written) continue;
-    const c10::StorageImpl* storage = call.tensors[i].tensor->unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+    const c10::StorageImpl* storage =
+        call.tensors[i].tensor->unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
     for (size_t j = 0; j < count; ++j) {
       if (i == j || call.tensors[j].is_host || (call.tensors[j].is_written && j < i)) continue;
-      if (call.tensors[j].tensor->unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() != storage) continue;
+      if (call.tensors[j].tensor->unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() !=
+          storage)
+        continue;
       const AliasKind kind = alias_kind(*call.tensors[i].tensor, *call.tensors[j].tensor);
-      if (kind != AliasKind::Disjoint) call.key.push_back(static_cast<uint64_t>(kind) | i << 8 | j << 32);
+      if (kind != AliasKind::Disjoint)
+        call.key.push_back(static_cast<uint64_t>(kind) | i << 8 | j << 32);
     }
   }
 }
@@ -169,8 +173,10 @@ void encode_aliases(Call& call) {
 
 AliasKind alias_kind(const at::Tensor& a, const at::Tensor& b) {
   const Range x = range_of(a), y = range_of(b);
-  if (!x.storage || x.storage != y.storage || x.end <= y.begin || y.end <= x.begin) return AliasKind::Disjoint;
-  if (x.begin == y.begin && a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides())
+  if (!x.storage || x.storage != y.storage || x.end <= y.begin || y.end <= x.begin)
+    return AliasKind::Disjoint;
+  if (x.begin == y.begin && a.dtype() == b.dtype() && a.sizes() == b.sizes() &&
+      a.strides() == b.strides())
     return AliasKind::Same;
   return AliasKind::Overlap;
 }
@@ -189,8 +195,9 @@ void call_encode(Call& call, const OpInfo& info, const IValue* args) {
   if (!info.written.empty()) encode_aliases(call);
   if (call.device < 0) {
     const IValue* device = info.device_arg >= 0 ? &args[info.device_arg] : nullptr;
-    call.device = device && device->isDevice() && device->toDevice().has_index() ? device->toDevice().index()
-                                                                                : thread_state().device;
+    call.device = device && device->isDevice() && device->toDevice().has_index()
+                      ? device->toDevice().index()
+                      : thread_state().device;
     call.key.push_back(static_cast<uint64_t>(call.device));
   }
   uint64_t hash = call.key.size() * 0x9E3779B97F4A7C15ull;

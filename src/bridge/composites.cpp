@@ -89,10 +89,12 @@ Tensor nonzero(const Tensor& self) {
 }
 
 Tensor& nonzero_out(const Tensor& self, Tensor& out) {
-  TORCH_CHECK(out.scalar_type() == at::kLong, "nonzero: Expected out tensor to have scalar type Long but got scalar type ",
+  TORCH_CHECK(out.scalar_type() == at::kLong,
+              "nonzero: Expected out tensor to have scalar type Long but got scalar type ",
               out.scalar_type());
-  TORCH_CHECK(self.device() == out.device(), "expected self and out to be on the same device, but got out on ",
-              out.device(), " and self on ", self.device());
+  TORCH_CHECK(self.device() == out.device(),
+              "expected self and out to be on the same device, but got out on ", out.device(),
+              " and self on ", self.device());
   const Tensor result = nonzero(self);
   if (out.sizes() != result.sizes()) out.resize_(result.sizes());
   return out.copy_(result);
@@ -102,8 +104,8 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   TORCH_CHECK(mask.scalar_type() == at::kBool || mask.scalar_type() == at::kByte,
               "masked_select: expected BoolTensor or ByteTensor for mask");
   TORCH_CHECK(self.device() == mask.device() || mask.dim() == 0,
-              "Expected all tensors to be on the same device, but found at least two devices, ", self.device(), " and ",
-              mask.device(), "!");
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              self.device(), " and ", mask.device(), "!");
   count_executed(account_masked_select);
   const std::vector<Tensor> both = at::broadcast_tensors({self, mask.to(self.device())});
   Tensor flat = both[1].reshape(-1);
@@ -113,8 +115,8 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
 
 bool equal(const Tensor& self, const Tensor& other) {
   TORCH_CHECK(self.device() == other.device(),
-              "Expected all tensors to be on the same device, but found at least two devices, ", self.device(), " and ",
-              other.device(), "!");
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              self.device(), " and ", other.device(), "!");
   TORCH_CHECK(self.dtype() == other.dtype(), "Expected object of data type ", self.scalar_type(),
               " but got data type ", other.scalar_type(), " for argument 'other' in call to equal");
   if (self.sizes() != other.sizes()) return false;
@@ -123,16 +125,18 @@ bool equal(const Tensor& self, const Tensor& other) {
   return at::all(at::eq(self, other)).item<bool>();
 }
 
-std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const std::optional<Tensor>& weight,
+std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
+                                                     const std::optional<Tensor>& weight,
                                                      const std::optional<Tensor>& bias,
                                                      const std::optional<Tensor>& running_mean,
-                                                     const std::optional<Tensor>& running_var, bool training,
-                                                     double momentum, double eps) {
+                                                     const std::optional<Tensor>& running_var,
+                                                     bool training, double momentum, double eps) {
   count_executed(account_batch_norm);
   const bool has_stats = running_mean && running_mean->defined();
   if (!has_stats) return at::_native_batch_norm_legit(input, weight, bias, training, momentum, eps);
   Tensor mean = *running_mean, var = *running_var;
-  if (training) return at::_native_batch_norm_legit(input, weight, bias, mean, var, true, momentum, eps);
+  if (training)
+    return at::_native_batch_norm_legit(input, weight, bias, mean, var, true, momentum, eps);
   return at::_native_batch_norm_legit_no_training(input, weight, bias, mean, var, momentum, eps);
 }
 
@@ -154,11 +158,13 @@ Tensor& randperm_out(int64_t n, std::optional<at::Generator> generator, Tensor& 
   return out.copy_(at::argsort(keys, -1, false));
 }
 
-Tensor multinomial(const Tensor& self, int64_t count, bool replacement, std::optional<at::Generator> generator) {
-  if (!replacement || count == 1 || self.numel() == 0 || self.dim() == 0 || self.dim() > 2 || count <= 0 ||
-      !at::isFloatingType(self.scalar_type())) {
+Tensor multinomial(const Tensor& self, int64_t count, bool replacement,
+                   std::optional<at::Generator> generator) {
+  if (!replacement || count == 1 || self.numel() == 0 || self.dim() == 0 || self.dim() > 2 ||
+      count <= 0 || !at::isFloatingType(self.scalar_type())) {
     count_executed(account_multinomial);
-    return at::native::multinomial(self, count, replacement, std::move(generator));  // checks, then exponential_
+    return at::native::multinomial(self, count, replacement,
+                                   std::move(generator));  // checks, then exponential_
   }
   TORCH_CHECK(at::isfinite(self).logical_and_(at::ge(self, 0)).all().item<bool>(),
               "probability tensor contains either `inf`, `nan` or element < 0");
@@ -172,21 +178,24 @@ Tensor multinomial(const Tensor& self, int64_t count, bool replacement, std::opt
 }
 
 // Plain zeros: a storage-less tensor would crash kernels that read it.
-Tensor efficient_zeros(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
-                       std::optional<at::Device> device, std::optional<bool> pin_memory) {
+Tensor efficient_zeros(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
+                       std::optional<at::Layout> layout, std::optional<at::Device> device,
+                       std::optional<bool> pin_memory) {
   return at::zeros(size, dtype, layout, device ? *device : c10::Device(kNeuron), pin_memory);
 }
 
 void assert_async_message(const Tensor& self, std::string_view message) {
   count_executed(account_assert);
-  TORCH_CHECK(at::ne(self, 0).item<bool>(), message.empty() ? "Expected Tensor with single nonzero value, but got zero"
-                                                            : std::string(message));
+  TORCH_CHECK(at::ne(self, 0).item<bool>(),
+              message.empty() ? "Expected Tensor with single nonzero value, but got zero"
+                              : std::string(message));
 }
 void assert_async(const Tensor& self) { assert_async_message(self, ""); }
 
 // at::SDPBackend: 0 is math, 4 is the device's own kernel.
 int64_t fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value,
-                         const std::optional<Tensor>& mask, double dropout, bool, std::optional<double>, bool) {
+                         const std::optional<Tensor>& mask, double dropout, bool,
+                         std::optional<double>, bool) {
   static const bool is_enabled = [] {
     const char* text = std::getenv("TORCH_NEURONX_ENABLE_NKI_SDPA");
     return !text || *text != '0';
@@ -195,11 +204,12 @@ int64_t fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& v
   const auto fits = [&](const Tensor& tensor) {
     return tensor.dim() == 4 && tensor.scalar_type() == query.scalar_type() && !tensor.is_nested();
   };
-  const bool is_fused = is_enabled && dropout == 0.0 && !mask_has_grad && at::isFloatingType(query.scalar_type()) &&
-                        fits(query) && fits(key) && fits(value) && key.size(1) != 0 &&
-                        query.size(1) % key.size(1) == 0 && key.size(1) == value.size(1) &&
-                        query.size(0) == key.size(0) && query.size(0) == value.size(0) &&
-                        query.size(3) == key.size(3) && key.size(2) == value.size(2) && query.numel() && key.numel();
+  const bool is_fused = is_enabled && dropout == 0.0 && !mask_has_grad &&
+                        at::isFloatingType(query.scalar_type()) && fits(query) && fits(key) &&
+                        fits(value) && key.size(1) != 0 && query.size(1) % key.size(1) == 0 &&
+                        key.size(1) == value.size(1) && query.size(0) == key.size(0) &&
+                        query.size(0) == value.size(0) && query.size(3) == key.size(3) &&
+                        key.size(2) == value.size(2) && query.numel() && key.numel();
   return is_fused ? 4 : 0;
 }
 
@@ -220,8 +230,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
 }  // namespace
 
-int64_t choose_attention(const Tensor& query, const Tensor& key, const Tensor& value, const std::optional<Tensor>& mask,
-                         double dropout, bool is_causal, std::optional<double> scale, bool enable_gqa) {
+int64_t choose_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                         const std::optional<Tensor>& mask, double dropout, bool is_causal,
+                         std::optional<double> scale, bool enable_gqa) {
   return fused_sdp_choice(query, key, value, mask, dropout, is_causal, scale, enable_gqa);
 }
 
@@ -230,8 +241,8 @@ bool expand_masks(const c10::OperatorHandle& op, size_t arg_count, torch::jit::S
   if (arg_count < 2 || !args[1].isList() || !args[0].isTensor()) return false;
   bool has_mask = false;
   for (const c10::IValue& item : args[1].toListRef())
-    has_mask |= item.isTensor() && item.toTensor().defined() && item.toTensor().scalar_type() == at::kBool &&
-                item.toTensor().dim() > 0;
+    has_mask |= item.isTensor() && item.toTensor().defined() &&
+                item.toTensor().scalar_type() == at::kBool && item.toTensor().dim() > 0;
   if (!has_mask) return false;
   const Tensor& self = args[0].toTensor();
   c10::List<std::optional<Tensor>> indices;
@@ -247,9 +258,10 @@ bool expand_masks(const c10::OperatorHandle& op, size_t arg_count, torch::jit::S
     }
     const auto first = static_cast<int64_t>(indices.size());
     for (int64_t i = 0; i < index.dim(); ++i)
-      TORCH_CHECK_INDEX(first + i < self.dim() && index.size(i) == self.size(first + i), "The shape of the mask ",
-                        index.sizes(), " at index ", i, " does not match the shape of the indexed tensor ",
-                        self.sizes(), " at index ", first + i);
+      TORCH_CHECK_INDEX(first + i < self.dim() && index.size(i) == self.size(first + i),
+                        "The shape of the mask ", index.sizes(), " at index ", i,
+                        " does not match the shape of the indexed tensor ", self.sizes(),
+                        " at index ", first + i);
     const Tensor mask = index.to(self.device()).reshape(-1);
     for (Tensor& column : unravel(true_positions(mask), index.sizes())) indices.push_back(column);
   }

@@ -22,14 +22,16 @@ OpAccount* account_copy = op_account("aten::copy_", "");
 bool is_neuron(const Tensor& tensor) { return tensor.device().type() == kNeuron; }
 
 void check_device(const Tensor& tensor) {
-  TORCH_CHECK_NOT_IMPLEMENTED((tensor.device().is_cpu() || is_neuron(tensor)) && tensor.layout() == at::kStrided,
-                              "neuron: cannot copy from or to a ", tensor.layout(), " tensor on ", tensor.device());
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      (tensor.device().is_cpu() || is_neuron(tensor)) && tensor.layout() == at::kStrided,
+      "neuron: cannot copy from or to a ", tensor.layout(), " tensor on ", tensor.device());
 }
 
 // Bytes in the same order on both sides.
 bool is_plain(const Tensor& self, const Tensor& src) {
-  return self.dtype() == src.dtype() && self.is_conj() == src.is_conj() && self.is_neg() == src.is_neg() &&
-         self.sizes() == src.sizes() && self.is_non_overlapping_and_dense() &&
+  return self.dtype() == src.dtype() && self.is_conj() == src.is_conj() &&
+         self.is_neg() == src.is_neg() && self.sizes() == src.sizes() &&
+         self.is_non_overlapping_and_dense() &&
          (self.strides() == src.strides() || (self.is_contiguous() && src.is_contiguous()));
 }
 
@@ -48,7 +50,8 @@ Tensor& copy_into(Tensor& self, const Tensor& src, bool) {
     if (size) std::memmove(self.mutable_data_ptr(), src.const_data_ptr(), size);
     return self;
   }
-  if (!self.is_conj() && !self.is_neg() && !src.is_conj() && !src.is_neg() && self.layout() == at::kStrided) {
+  if (!self.is_conj() && !self.is_neg() && !src.is_conj() && !src.is_neg() &&
+      self.layout() == at::kStrided) {
     static auto* copy = new Operator("aten::copy_", "", "copy", OpKind::InPlace);
     torch::jit::Stack stack = {self, src, false};
     if (copy->run(&stack)) return self;
@@ -78,8 +81,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from", TORCH_FN(copy_from));
   m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
 }
-TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
-TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Negative, m) {
+  m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
 
 }  // namespace
 }  // namespace tn::bridge

@@ -29,10 +29,22 @@ using torch::jit::Stack;
 // Operators that take CPU tensors beside device tensors by contract (lengths, batch sizes, indices).
 bool takes_cpu_tensors(std::string_view name) {
   static constexpr std::string_view names[] = {
-      "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index",
-      "aten::_unsafe_index_put", "aten::_pack_padded_sequence", "aten::_pack_padded_sequence_backward",
-      "aten::_pad_packed_sequence", "aten::tensor_split", "aten::_ctc_loss", "aten::_ctc_loss_backward",
-      "aten::_copy_from", "aten::copy_", "aten::set_", "aten::_index_put_impl",
+      "aten::index",
+      "aten::index_put",
+      "aten::index_put_",
+      "aten::_index_put_impl_",
+      "aten::_unsafe_index",
+      "aten::_unsafe_index_put",
+      "aten::_pack_padded_sequence",
+      "aten::_pack_padded_sequence_backward",
+      "aten::_pad_packed_sequence",
+      "aten::tensor_split",
+      "aten::_ctc_loss",
+      "aten::_ctc_loss_backward",
+      "aten::_copy_from",
+      "aten::copy_",
+      "aten::set_",
+      "aten::_index_put_impl",
   };
   for (const std::string_view candidate : names)
     if (name == candidate) return true;
@@ -40,7 +52,9 @@ bool takes_cpu_tensors(std::string_view name) {
 }
 
 // A result that lives on the CPU although the arguments do not.
-bool is_cpu_result(std::string_view name, size_t index) { return name == "aten::_pack_padded_sequence" && index == 1; }
+bool is_cpu_result(std::string_view name, size_t index) {
+  return name == "aten::_pack_padded_sequence" && index == 1;
+}
 
 void release_storage(void* context) { delete static_cast<c10::Storage*>(context); }
 
@@ -51,7 +65,8 @@ c10::DataPtr wrap_storage(const c10::Storage& storage, int device) {
 }
 
 Tensor make_tensor(c10::Storage storage, c10::DispatchKey key, const Tensor& like) {
-  Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(key), like.dtype());
+  Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage),
+                                                           c10::DispatchKeySet(key), like.dtype());
   c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
   if (like.is_conj()) impl->_set_conj(true);
@@ -67,9 +82,12 @@ class Session {
   Tensor alias(const Tensor& original, bool is_written) {
     for (const Entry& entry : entries_)
       if (entry.original.is_same(original)) return entry.cpu;
-    TORCH_CHECK_NOT_IMPLEMENTED(original.layout() == c10::kStrided, "neuron: only strided tensors are supported");
-    Tensor cpu = make_tensor(alias_storage(original.storage(), is_written), c10::DispatchKey::CPU, original);
-    if (original.unsafeGetTensorImpl()->is_wrapped_number()) cpu.unsafeGetTensorImpl()->set_wrapped_number(true);
+    TORCH_CHECK_NOT_IMPLEMENTED(original.layout() == c10::kStrided,
+                                "neuron: only strided tensors are supported");
+    Tensor cpu =
+        make_tensor(alias_storage(original.storage(), is_written), c10::DispatchKey::CPU, original);
+    if (original.unsafeGetTensorImpl()->is_wrapped_number())
+      cpu.unsafeGetTensorImpl()->set_wrapped_number(true);
     bytes_ += static_cast<int64_t>(original.nbytes());
     entries_.push_back({original, cpu});
     return cpu;
@@ -81,11 +99,13 @@ class Session {
     for (const Entry& entry : entries_)
       if (entry.cpu.is_same(cpu)) return entry.original;
     TORCH_CHECK_NOT_IMPLEMENTED(cpu.layout() == c10::kStrided,
-                                "neuron: only strided tensors are supported, and the result is ", cpu.layout());
+                                "neuron: only strided tensors are supported, and the result is ",
+                                cpu.layout());
     for (const Shared& shared : storages_)
       if (shared.cpu.unsafeGetStorageImpl() == cpu.storage().unsafeGetStorageImpl())
-        return make_tensor(c10::Storage(c10::intrusive_ptr<StorageImpl>::reclaim_copy(shared.original)),
-                           c10::DispatchKey::PrivateUse1, cpu);
+        return make_tensor(
+            c10::Storage(c10::intrusive_ptr<StorageImpl>::reclaim_copy(shared.original)),
+            c10::DispatchKey::PrivateUse1, cpu);
     bytes_ += static_cast<int64_t>(cpu.nbytes());
     return adopt_cpu(cpu, device_);
   }
@@ -105,7 +125,8 @@ class Session {
       c10::TensorImpl* original = entry.original.unsafeGetTensorImpl();
       if (original->sizes() != entry.cpu.sizes() || original->strides() != entry.cpu.strides() ||
           original->storage_offset() != entry.cpu.storage_offset())
-        original->set_sizes_and_strides(entry.cpu.sizes(), entry.cpu.strides(), entry.cpu.storage_offset());
+        original->set_sizes_and_strides(entry.cpu.sizes(), entry.cpu.strides(),
+                                        entry.cpu.storage_offset());
     }
   }
 
@@ -128,9 +149,10 @@ class Session {
       if (shared.original == original) return shared.cpu;
     void* data = is_written ? original->mutable_data() : const_cast<void*>(original->data());
     const size_t size = original->nbytes();
-    c10::Storage cpu(c10::make_intrusive<StorageImpl>(
-        StorageImpl::use_byte_size_t(), static_cast<int64_t>(size),
-        c10::DataPtr(data, c10::Device(c10::DeviceType::CPU)), c10::GetCPUAllocator(), original->resizable()));
+    c10::Storage cpu(
+        c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(), static_cast<int64_t>(size),
+                                         c10::DataPtr(data, c10::Device(c10::DeviceType::CPU)),
+                                         c10::GetCPUAllocator(), original->resizable()));
     storages_.push_back({original, cpu, data, size});
     return cpu;
   }
@@ -153,7 +175,8 @@ at::Generator cpu_generator(const IValue& value, int device) {
 bool is_generator_type(const c10::Type& type) {
   if (type.kind() == c10::TypeKind::GeneratorType) return true;
   return type.kind() == c10::TypeKind::OptionalType &&
-         type.castRaw<c10::OptionalType>()->getElementType()->kind() == c10::TypeKind::GeneratorType;
+         type.castRaw<c10::OptionalType>()->getElementType()->kind() ==
+             c10::TypeKind::GeneratorType;
 }
 
 void check_tensor_device(const Tensor& tensor, bool takes_cpu, c10::Device& found) {
@@ -164,8 +187,9 @@ void check_tensor_device(const Tensor& tensor, bool takes_cpu, c10::Device& foun
     found = device;
     return;
   }
-  TORCH_CHECK(device == found, "Expected all tensors to be on the same device, but found at least two devices, ", found,
-              " and ", device, "!");
+  TORCH_CHECK(device == found,
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              found, " and ", device, "!");
 }
 
 template <typename F>
@@ -190,16 +214,19 @@ int find_device(const c10::OperatorHandle& op, const Stack& stack) {
   c10::Device found(c10::DeviceType::CPU);
   for (size_t i = 0; i < count; ++i)
     for_each_tensor(args[i], [&](const Tensor& tensor) {
-      if (tensor.defined() && tensor.device().type() == kNeuron && found.is_cpu()) found = tensor.device();
+      if (tensor.defined() && tensor.device().type() == kNeuron && found.is_cpu())
+        found = tensor.device();
     });
   if (found.is_cpu()) {
     for (size_t i = 0; i < count; ++i)
-      if (args[i].isDevice() && args[i].toDevice().type() == kNeuron) return device_index(args[i].toDevice());
+      if (args[i].isDevice() && args[i].toDevice().type() == kNeuron)
+        return device_index(args[i].toDevice());
     return thread_state().device;
   }
   const bool takes_cpu = takes_cpu_tensors(op.schema().name());
   for (size_t i = 0; i < count; ++i)
-    for_each_tensor(args[i], [&](const Tensor& tensor) { check_tensor_device(tensor, takes_cpu, found); });
+    for_each_tensor(args[i],
+                    [&](const Tensor& tensor) { check_tensor_device(tensor, takes_cpu, found); });
   return found.index();
 }
 
@@ -207,13 +234,16 @@ void convert_argument(IValue& value, const c10::Argument& argument, int device, 
   const bool is_written = argument.alias_info() && argument.alias_info()->isWrite();
   if (value.isTensor()) {
     const Tensor& tensor = value.toTensor();
-    if (tensor.defined() && tensor.device().type() == kNeuron) value = session.alias(tensor, is_written);
+    if (tensor.defined() && tensor.device().type() == kNeuron)
+      value = session.alias(tensor, is_written);
   } else if (value.isTensorList()) {
     c10::List<Tensor> list;
     list.reserve(value.toListRef().size());
     for (const IValue& item : value.toListRef()) {
       const Tensor& tensor = item.toTensor();
-      list.push_back(tensor.defined() && tensor.device().type() == kNeuron ? session.alias(tensor, is_written) : tensor);
+      list.push_back(tensor.defined() && tensor.device().type() == kNeuron
+                         ? session.alias(tensor, is_written)
+                         : tensor);
     }
     value = std::move(list);
   } else if (value.isOptionalTensorList()) {
@@ -223,8 +253,9 @@ void convert_argument(IValue& value, const c10::Argument& argument, int device, 
         list.push_back(std::nullopt);
       } else {
         const Tensor& tensor = item.toTensor();
-        list.push_back(tensor.defined() && tensor.device().type() == kNeuron ? session.alias(tensor, is_written)
-                                                                             : tensor);
+        list.push_back(tensor.defined() && tensor.device().type() == kNeuron
+                           ? session.alias(tensor, is_written)
+                           : tensor);
       }
     }
     value = std::move(list);
@@ -273,7 +304,9 @@ void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* s
 
 }  // namespace
 
-int check_same_device(const c10::OperatorHandle& op, const Stack& stack) { return find_device(op, stack); }
+int check_same_device(const c10::OperatorHandle& op, const Stack& stack) {
+  return find_device(op, stack);
+}
 
 Tensor cpu_alias(const Tensor& tensor) {
   Session session(tensor.device().index());
@@ -287,23 +320,24 @@ Tensor cpu_alias_read(const Tensor& tensor) {
 
 Tensor adopt_cpu(const Tensor& cpu, int device) {
   const c10::Storage& from = cpu.storage();
-  c10::Storage storage(c10::make_intrusive<StorageImpl>(StorageImpl::use_byte_size_t(),
-                                                        static_cast<int64_t>(from.nbytes()),
-                                                        wrap_storage(from, device), device_allocator(), true));
+  c10::Storage storage(c10::make_intrusive<StorageImpl>(
+      StorageImpl::use_byte_size_t(), static_cast<int64_t>(from.nbytes()),
+      wrap_storage(from, device), device_allocator(), true));
   return make_tensor(std::move(storage), c10::DispatchKey::PrivateUse1, cpu);
 }
 
 void call_cpu_kernel(const c10::OperatorHandle& op, Stack* stack, int64_t* out_bytes) {
   const c10::FunctionSchema& schema = op.schema();
-  TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU), "Operation ", short_name(op),
-                              " is not implemented for Neuron");
+  TORCH_CHECK_NOT_IMPLEMENTED(op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU),
+                              "Operation ", short_name(op), " is not implemented for Neuron");
   const int device = find_device(op, *stack);
   check(tn_device_synchronize(device));
   DeviceScope scope(device);
   Session session(device);
   const size_t count = schema.arguments().size();
   IValue* args = stack->data() + (stack->size() - count);
-  for (size_t i = 0; i < count; ++i) convert_argument(args[i], schema.arguments()[i], device, session);
+  for (size_t i = 0; i < count; ++i)
+    convert_argument(args[i], schema.arguments()[i], device, session);
   {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
     op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
@@ -315,23 +349,27 @@ void call_cpu_kernel(const c10::OperatorHandle& op, Stack* stack, int64_t* out_b
   if (out_bytes) *out_bytes = session.bytes();
 }
 
-void run_on_cpu(const c10::OperatorHandle& op, Stack* stack, OpAccount* account, const std::string& reason,
-                bool has_kernel) {
+void run_on_cpu(const c10::OperatorHandle& op, Stack* stack, OpAccount* account,
+                const std::string& reason, bool has_kernel) {
   const auto start = std::chrono::steady_clock::now();
   int64_t bytes = 0;
   call_cpu_kernel(op, stack, &bytes);
   // Only now: a call that PyTorch's CPU refuses as well raises PyTorch's own error.
-  TORCH_CHECK(fallback_mode() != FallbackMode::Error, "Operator '", account->name, "' fell back to CPU: ", reason,
-              " (TORCH_NEURONX_FALLBACK=error)");
+  TORCH_CHECK(fallback_mode() != FallbackMode::Error, "Operator '", account->name,
+              "' fell back to CPU: ", reason, " (TORCH_NEURONX_FALLBACK=error)");
   TORCH_CHECK(!has_kernel || !fallback_only_for_unimplemented(),
-              "CPU fallback disabled because TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS=1. Operation ",
+              "CPU fallback disabled because TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS=1. "
+              "Operation ",
               short_name(op), " failed to execute on Neuron: ", reason);
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start);
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::steady_clock::now() - start);
   count_fallback(account, reason, bytes, ns.count());
 }
 
 namespace {
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>()); }
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
+}
 }  // namespace
 
 }  // namespace tn::bridge

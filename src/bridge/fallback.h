@@ -21,11 +21,13 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack, OpAccou
                 const std::string& reason, bool has_kernel);
 
 // The same without counting: for operators whose CPU kernel is their implementation here.
-void call_cpu_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack, int64_t* out_bytes = nullptr);
+void call_cpu_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack,
+                     int64_t* out_bytes = nullptr);
 
 // A CPU tensor over the memory of |tensor| (a device tensor), with its conj and neg bits.
-at::Tensor cpu_alias(const at::Tensor& tensor);       // to be written
-at::Tensor cpu_alias_read(const at::Tensor& tensor);  // to be read only: does not materialise a lazy clone
+at::Tensor cpu_alias(const at::Tensor& tensor);  // to be written
+at::Tensor cpu_alias_read(
+    const at::Tensor& tensor);  // to be read only: does not materialise a lazy clone
 // A device tensor over the memory of |tensor| (a CPU tensor), which it keeps alive.
 at::Tensor adopt_cpu(const at::Tensor& tensor, int device);
 

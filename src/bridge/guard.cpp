@@ -33,18 +33,24 @@ struct NeuronGuard final : c10::impl::DeviceGuardImplInterface {
     state.device = device_index(device);
     return Device(kNeuron, static_cast<DeviceIndex>(previous));
   }
-  Device getDevice() const override { return Device(kNeuron, static_cast<DeviceIndex>(thread_state().device)); }
+  Device getDevice() const override {
+    return Device(kNeuron, static_cast<DeviceIndex>(thread_state().device));
+  }
   void setDevice(Device device) const override { thread_state().device = device_index(device); }
   void uncheckedSetDevice(Device device) const noexcept override {
     if (device.index() >= 0 && device.index() < kMaxDevices) thread_state().device = device.index();
   }
-  DeviceIndex deviceCount() const noexcept override { return static_cast<DeviceIndex>(device_count()); }
+  DeviceIndex deviceCount() const noexcept override {
+    return static_cast<DeviceIndex>(device_count());
+  }
 
   Stream getStream(Device device) const override {
     const int index = device_index(device);
     return make_stream(index, thread_state().stream[index]);
   }
-  Stream getDefaultStream(Device device) const override { return make_stream(device_index(device), 0); }
+  Stream getDefaultStream(Device device) const override {
+    return make_stream(device_index(device), 0);
+  }
   Stream getStreamFromGlobalPool(Device device, bool is_high_priority) const override {
     return getNewStream(device, is_high_priority ? -1 : 0);
   }
@@ -56,13 +62,16 @@ struct NeuronGuard final : c10::impl::DeviceGuardImplInterface {
   }
   Stream exchangeStream(Stream stream) const override {
     const int index = device_index(stream.device());
-    TORCH_CHECK(tn_stream_is_valid(index, stream.id()), "neuron:", index, " has no stream ", stream.id());
+    TORCH_CHECK(tn_stream_is_valid(index, stream.id()), "neuron:", index, " has no stream ",
+                stream.id());
     int64_t& current = thread_state().stream[index];
     const Stream previous = make_stream(index, current);
     current = stream.id();
     return previous;
   }
-  void* getStreamNativeHandle(const Stream stream) const override { return reinterpret_cast<void*>(stream.id()); }
+  void* getStreamNativeHandle(const Stream stream) const override {
+    return reinterpret_cast<void*>(stream.id());
+  }
   bool queryStream(const Stream& stream) const override {
     return tn_stream_query(device_index(stream.device()), stream.id());
   }
@@ -76,7 +85,8 @@ struct NeuronGuard final : c10::impl::DeviceGuardImplInterface {
   void destroyEvent(void* event, const DeviceIndex) const noexcept override {
     tn_event_destroy(static_cast<tn_event_t*>(event));
   }
-  void record(void** event, const Stream& stream, const DeviceIndex device, const c10::EventFlag flag) const override {
+  void record(void** event, const Stream& stream, const DeviceIndex device,
+              const c10::EventFlag flag) const override {
     const int index = device_index(stream.device());
     TORCH_CHECK(device == -1 || device == index, "Event device neuron:", static_cast<int>(device),
                 " does not match recording stream's device neuron:", index, ".");
@@ -87,7 +97,9 @@ struct NeuronGuard final : c10::impl::DeviceGuardImplInterface {
   void block(void* event, const Stream& stream) const override {
     if (event) check(tn_event_wait(static_cast<tn_event_t*>(event), stream.id()));
   }
-  bool queryEvent(void* event) const override { return !event || tn_event_query(static_cast<tn_event_t*>(event)); }
+  bool queryEvent(void* event) const override {
+    return !event || tn_event_query(static_cast<tn_event_t*>(event));
+  }
   void synchronizeEvent(void* event) const override {
     if (event) check(tn_event_synchronize(static_cast<tn_event_t*>(event)));
   }
@@ -103,7 +115,8 @@ struct NeuronGuard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceCapability getDeviceCapability(Device) const override {
     c10::DeviceCapability capability;
     auto& types = capability.capability_data.supported_scalar_types;
-    types.has_QInt8 = types.has_QUInt8 = types.has_QInt32 = types.has_QUInt4x2 = types.has_QUInt2x4 = 0;
+    types.has_QInt8 = types.has_QUInt8 = types.has_QInt32 = types.has_QUInt4x2 =
+        types.has_QUInt2x4 = 0;
     types.has_ComplexHalf = 0;
     if (!is_host_target()) types.has_Double = types.has_ComplexDouble = 0;
     return capability;

@@ -14,7 +14,8 @@
 namespace tn::bridge {
 
 NeuronGenerator::NeuronGenerator(int device)
-    : c10::GeneratorImpl(c10::Device(kNeuron, static_cast<c10::DeviceIndex>(device)), kNeuronKeys) {}
+    : c10::GeneratorImpl(c10::Device(kNeuron, static_cast<c10::DeviceIndex>(device)), kNeuronKeys) {
+}
 
 void NeuronGenerator::set_current_seed(uint64_t seed) {
   seed_ = seed;
@@ -27,7 +28,8 @@ uint64_t NeuronGenerator::seed() {
   return random;
 }
 void NeuronGenerator::set_state(const c10::TensorImpl& state) {
-  TORCH_CHECK(state.device().is_cpu() && state.dtype() == caffe2::TypeMeta::Make<uint8_t>() && state.is_contiguous(),
+  TORCH_CHECK(state.device().is_cpu() && state.dtype() == caffe2::TypeMeta::Make<uint8_t>() &&
+                  state.is_contiguous(),
               "RNG state must be a torch.ByteTensor");
   TORCH_CHECK(state.numel() == 16 || state.numel() == 8, "RNG state is wrong size");
   const auto* bytes = static_cast<const uint8_t*>(state.data());
@@ -71,19 +73,22 @@ const at::Generator& default_generator(int device) {
   // Leaked: tensors of other threads may draw during exit.
   static auto* generators = [] {
     auto* list = new std::vector<at::Generator>;
-    for (int i = 0; i < device_count(); ++i) list->push_back(at::make_generator<NeuronGenerator>(i));
+    for (int i = 0; i < device_count(); ++i)
+      list->push_back(at::make_generator<NeuronGenerator>(i));
     return list;
   }();
   if (device < 0) device = thread_state().device;
-  TORCH_CHECK(device < static_cast<int>(generators->size()), "Invalid device id: ", device, ". Valid range is 0 to ",
-              generators->size() - 1);
+  TORCH_CHECK(device < static_cast<int>(generators->size()), "Invalid device id: ", device,
+              ". Valid range is 0 to ", generators->size() - 1);
   return (*generators)[device];
 }
 
 NeuronGenerator* generator_of(const std::optional<at::Generator>& generator, int device) {
-  const at::Generator& chosen = generator && generator->defined() ? *generator : default_generator(device);
-  TORCH_CHECK(chosen.device().type() == kNeuron, "Expected a 'neuron' device type for generator but found '",
-              chosen.device().type(), "'");
+  const at::Generator& chosen =
+      generator && generator->defined() ? *generator : default_generator(device);
+  TORCH_CHECK(chosen.device().type() == kNeuron,
+              "Expected a 'neuron' device type for generator but found '", chosen.device().type(),
+              "'");
   return static_cast<NeuronGenerator*>(chosen.unsafeGetGeneratorImpl());
 }
 
@@ -94,11 +99,15 @@ struct NeuronHooks final : at::PrivateUse1HooksInterface {
   bool isAvailable() const override { return device_count() > 0; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return tn_device_is_initialized(); }
   void init() const override { check(tn_device_check(thread_state().device)); }
-  c10::DeviceIndex deviceCount() const override { return static_cast<c10::DeviceIndex>(device_count()); }
+  c10::DeviceIndex deviceCount() const override {
+    return static_cast<c10::DeviceIndex>(device_count());
+  }
   void setCurrentDevice(c10::DeviceIndex device) const override {
     thread_state().device = device_index({kNeuron, device});
   }
-  c10::DeviceIndex getCurrentDevice() const override { return static_cast<c10::DeviceIndex>(thread_state().device); }
+  c10::DeviceIndex getCurrentDevice() const override {
+    return static_cast<c10::DeviceIndex>(thread_state().device);
+  }
   c10::DeviceIndex exchangeDevice(c10::DeviceIndex device) const override {
     const int previous = thread_state().device;
     setCurrentDevice(device);
@@ -117,7 +126,8 @@ struct NeuronHooks final : at::PrivateUse1HooksInterface {
     void* base;
     size_t size;
     int device;
-    TORCH_CHECK(tn_heap_find(pointer, &base, &size, &device), "The specified pointer does not belong to a neuron heap");
+    TORCH_CHECK(tn_heap_find(pointer, &base, &size, &device),
+                "The specified pointer does not belong to a neuron heap");
     return c10::Device(kNeuron, static_cast<c10::DeviceIndex>(device));
   }
   bool isPinnedPtr(const void* pointer) const override { return is_pinned(pointer); }

@@ -77,7 +77,8 @@ bool is_dense(const StrideOperand& operand) {
 }
 
 // TensorIterator: fast set-up, else the inputs' common order of dimensions.
-void pointwise(const std::vector<StrideOperand>& operands, int rank, const int64_t* sizes, int64_t* out) {
+void pointwise(const std::vector<StrideOperand>& operands, int rank, const int64_t* sizes,
+               int64_t* out) {
   bool all_same = !operands.empty(), all_contiguous = true, all_last = true, all_dense = true;
   for (const StrideOperand& operand : operands) {
     all_same = all_same && same_sizes(operand, rank, sizes);
@@ -135,12 +136,13 @@ void pointwise(const std::vector<StrideOperand>& operands, int rank, const int64
 
 }  // namespace
 
-void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& operands, int memory_format, int rank,
-                    const int64_t* sizes, int64_t* out) {
+void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& operands,
+                    int memory_format, int rank, const int64_t* sizes, int64_t* out) {
   const auto preserve = static_cast<int>(c10::MemoryFormat::Preserve);
   if (memory_format >= 0 && memory_format != preserve) {
-    const bool is_last = (memory_format == static_cast<int>(c10::MemoryFormat::ChannelsLast) && rank == 4) ||
-                         (memory_format == static_cast<int>(c10::MemoryFormat::ChannelsLast3d) && rank == 5);
+    const bool is_last =
+        (memory_format == static_cast<int>(c10::MemoryFormat::ChannelsLast) && rank == 4) ||
+        (memory_format == static_cast<int>(c10::MemoryFormat::ChannelsLast3d) && rank == 5);
     return is_last ? channels_last(rank, sizes, out) : contiguous(rank, sizes, out);
   }
   switch (rule) {

@@ -25,16 +25,20 @@ class NeuronAllocator final : public c10::DeviceAllocator {
     const ThreadState& state = thread_state();
     void* pointer = nullptr;
     check(tn_heap_allocate(state.device, size, state.stream[state.device], &pointer));
-    return {pointer, pointer, &free_block, c10::Device(kNeuron, static_cast<c10::DeviceIndex>(state.device))};
+    return {pointer, pointer, &free_block,
+            c10::Device(kNeuron, static_cast<c10::DeviceIndex>(state.device))};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
-  void copy_data(void* to, const void* from, size_t size) const override { default_copy_data(to, from, size); }
+  void copy_data(void* to, const void* from, size_t size) const override {
+    default_copy_data(to, from, size);
+  }
   bool initialized() override { return tn_device_is_initialized(); }
   void emptyCache(c10::MempoolId_t) override {
     for (int device = 0; device < device_count(); ++device) tn_heap_trim(device);
   }
   void recordStream(const c10::DataPtr& data, c10::Stream stream) override {
-    if (data.get() && data.get_deleter() == &free_block) tn_heap_record_stream(data.get_context(), stream.id());
+    if (data.get() && data.get_deleter() == &free_block)
+      tn_heap_record_stream(data.get_context(), stream.id());
   }
   DeviceStats getDeviceStats(c10::DeviceIndex device) override {
     tn_heap_stats_t from = {};
@@ -58,7 +62,9 @@ class NeuronAllocator final : public c10::DeviceAllocator {
   void resetAccumulatedStats(c10::DeviceIndex device) override {
     tn_heap_reset_accumulated(device_index({kNeuron, device}));
   }
-  void resetPeakStats(c10::DeviceIndex device) override { tn_heap_reset_peak(device_index({kNeuron, device})); }
+  void resetPeakStats(c10::DeviceIndex device) override {
+    tn_heap_reset_peak(device_index({kNeuron, device}));
+  }
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
     size_t free = 0, total = 0;
     tn_heap_info(device_index({kNeuron, device}), &free, &total);
@@ -93,15 +99,21 @@ class PinnedAllocator final : public at::HostAllocator {
     return {pointer, pointer, &release, c10::Device(c10::DeviceType::CPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
-  void copy_data(void* to, const void* from, size_t size) const override { default_copy_data(to, from, size); }
+  void copy_data(void* to, const void* from, size_t size) const override {
+    default_copy_data(to, from, size);
+  }
   bool record_event(void*, void*, c10::Stream) override { return true; }
   void empty_cache() override {}
   at::HostStats get_stats() override {
     std::lock_guard lock(mutex_);
     return stats_;
   }
-  void reset_accumulated_stats() override { for_each_stat([](Stat& stat) { stat.reset_accumulated(); }); }
-  void reset_peak_stats() override { for_each_stat([](Stat& stat) { stat.reset_peak(); }); }
+  void reset_accumulated_stats() override {
+    for_each_stat([](Stat& stat) { stat.reset_accumulated(); });
+  }
+  void reset_peak_stats() override {
+    for_each_stat([](Stat& stat) { stat.reset_peak(); });
+  }
 
   bool contains(const void* pointer) {
     std::lock_guard lock(mutex_);
@@ -116,7 +128,8 @@ class PinnedAllocator final : public at::HostAllocator {
   template <typename F>
   void for_each_stat(F&& function) {
     std::lock_guard lock(mutex_);
-    for (Stat* stat : {&stats_.active_requests, &stats_.active_bytes, &stats_.allocations, &stats_.allocated_bytes})
+    for (Stat* stat : {&stats_.active_requests, &stats_.active_bytes, &stats_.allocations,
+                       &stats_.allocated_bytes})
       function(*stat);
   }
 

@@ -43,7 +43,7 @@ py::dict memory_stats(int device) {
   tn_heap_stats(device_index({kNeuron, static_cast<c10::DeviceIndex>(device)}), &stats);
   static const char* const pools[] = {"all", "small_pool", "large_pool"};
   py::dict flat;
-  const auto add = [&](const char* name, const tn_stat_t (&stat)[3]) {
+  const auto add = [&](const char* name, const tn_stat_t(&stat)[3]) {
     for (int pool = 0; pool < 3; ++pool) {
       const std::string prefix = std::string(name) + "." + pools[pool] + ".";
       flat[(prefix + "current").c_str()] = stat[pool].current;
@@ -98,8 +98,9 @@ PYBIND11_MODULE(_C, m) {
   m.def("_set_fallback_mode", [](const std::string& mode) {
     TORCH_CHECK_VALUE(mode == "warn" || mode == "silent" || mode == "error",
                       "fallback mode is warn, silent or error, got ", mode);
-    set_fallback_mode(mode == "warn" ? FallbackMode::Warn
-                                     : mode == "silent" ? FallbackMode::Silent : FallbackMode::Error);
+    set_fallback_mode(mode == "warn"     ? FallbackMode::Warn
+                      : mode == "silent" ? FallbackMode::Silent
+                                         : FallbackMode::Error);
   });
   m.def("_fallback_mode", [] {
     const FallbackMode mode = fallback_mode();
@@ -109,7 +110,8 @@ PYBIND11_MODULE(_C, m) {
   m.def("_current_device", [] { return thread_state().device; });
   m.def("_exchange_device", [](int device) {
     const int previous = thread_state().device;
-    if (device >= 0) thread_state().device = device_index({kNeuron, static_cast<c10::DeviceIndex>(device)});
+    if (device >= 0)
+      thread_state().device = device_index({kNeuron, static_cast<c10::DeviceIndex>(device)});
     return previous;
   });
   m.def("_is_initialized", &tn_device_is_initialized);
@@ -122,7 +124,8 @@ PYBIND11_MODULE(_C, m) {
   m.def("_event_elapsed", [](int64_t start, int64_t end) {
     double ms = 0;
     TORCH_CHECK(start && end, "Both events must be recorded before calculating elapsed time.");
-    check(tn_event_elapsed(reinterpret_cast<tn_event_t*>(start), reinterpret_cast<tn_event_t*>(end), &ms));
+    check(tn_event_elapsed(reinterpret_cast<tn_event_t*>(start), reinterpret_cast<tn_event_t*>(end),
+                           &ms));
     return ms;
   });
   m.def("_memory_stats", &memory_stats);

@@ -21,7 +21,8 @@ void free_block(void* pointer) { tn_heap_free(pointer); }
 const void* data_of(const at::Tensor& tensor, bool is_written) {
   const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
-  const auto* base = static_cast<const char*>(is_written ? storage->mutable_data() : storage->data());
+  const auto* base =
+      static_cast<const char*>(is_written ? storage->mutable_data() : storage->data());
   return base ? base + impl->storage_offset() * static_cast<int64_t>(impl->itemsize()) : nullptr;
 }
 
@@ -74,7 +75,8 @@ tn_status_t launch(const Plan& plan, const Call& call, c10::SmallVectorImpl<IVal
         params.push_back(&numbers[at]);
         break;
       case ParamPlan::Random:
-        generator_of(generator_argument(*call.info, call.args), plan.device)->take(plan.random_count, random_state);
+        generator_of(generator_argument(*call.info, call.args), plan.device)
+            ->take(plan.random_count, random_state);
         params.push_back(random_state);
         break;
     }
@@ -103,7 +105,8 @@ void put_results(const OpInfo& info, Stack* stack, c10::SmallVectorImpl<IValue>&
   const size_t arg_count = info.args.size(), return_count = info.return_of.size();
   IValue* args = stack->data() + (stack->size() - arg_count);
   if (return_count == 1 && !info.returns_list[0]) {
-    IValue result = std::move(info.return_of[0] >= 0 ? args[info.written[info.return_of[0]]] : fresh[0]);
+    IValue result =
+        std::move(info.return_of[0] >= 0 ? args[info.written[info.return_of[0]]] : fresh[0]);
     stack->erase(stack->end() - arg_count, stack->end());
     stack->push_back(std::move(result));
     return;
@@ -128,7 +131,8 @@ void put_results(const OpInfo& info, Stack* stack, c10::SmallVectorImpl<IValue>&
   for (IValue& result : results) stack->push_back(std::move(result));
 }
 
-void fall_back(const c10::OperatorHandle& op, const OpInfo& info, Stack* stack, const std::string& reason) {
+void fall_back(const c10::OperatorHandle& op, const OpInfo& info, Stack* stack,
+               const std::string& reason) {
   run_on_cpu(op, stack, info.account, reason, info.row != nullptr);
 }
 
@@ -136,19 +140,19 @@ void fall_back(const c10::OperatorHandle& op, const OpInfo& info, Stack* stack, 
 
 at::Tensor make_result(const ResultPlan& result, int device, int64_t stream) {
   void* pointer = nullptr;
-  if (result.bytes) check(tn_heap_allocate(device, static_cast<size_t>(result.bytes), stream, &pointer));
+  if (result.bytes)
+    check(tn_heap_allocate(device, static_cast<size_t>(result.bytes), stream, &pointer));
   auto storage = c10::make_intrusive<c10::StorageImpl>(
       c10::StorageImpl::use_byte_size_t(), result.bytes,
-      c10::DataPtr(pointer, pointer, &free_block, c10::Device(kNeuron, static_cast<c10::DeviceIndex>(device))),
+      c10::DataPtr(pointer, pointer, &free_block,
+                   c10::Device(kNeuron, static_cast<c10::DeviceIndex>(device))),
       device_allocator(), true);
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(std::move(storage)), kNeuronKeys,
       caffe2::TypeMeta::fromScalarType(to_torch(static_cast<tn_dtype_t>(result.dtype))));
   c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  if (result.is_contiguous)
-    impl->set_sizes_contiguous(result.sizes);
-  else
-    impl->set_sizes_and_strides(result.sizes, result.strides);
+  if (result.is_contiguous) impl->set_sizes_contiguous(result.sizes);
+  else impl->set_sizes_and_strides(result.sizes, result.strides);
   return tensor;
 }
 

@@ -24,7 +24,21 @@ namespace tn::bridge {
 enum class OpKind : uint8_t { Functional, InPlace, Out, Mutable, Fallback };
 
 enum class ArgKind : uint8_t {
-  Tensor, TensorList, Number, Float, Int, Bool, Ints, Doubles, Numbers, String, Dtype, Enum, Device, Generator, Other
+  Tensor,
+  TensorList,
+  Number,
+  Float,
+  Int,
+  Bool,
+  Ints,
+  Doubles,
+  Numbers,
+  String,
+  Dtype,
+  Enum,
+  Device,
+  Generator,
+  Other
 };
 
 ArgKind arg_kind(const c10::Argument& argument);
@@ -65,7 +79,8 @@ struct ParamPlan {
 struct Plan {
   std::atomic<int> references{1};
   const tn_driver_t* driver = nullptr;
-  tn_program_t* program = nullptr;  // NULL with a |reason|: the CPU; NULL without: nothing to compute
+  tn_program_t* program =
+      nullptr;  // NULL with a |reason|: the CPU; NULL without: nothing to compute
   std::string reason;
   std::vector<ParamPlan> params;
   std::vector<ResultPlan> results;
@@ -79,7 +94,8 @@ void plan_release(Plan* plan);
 class PlanCache {
  public:
   Plan* find(const uint64_t* key, size_t size, uint64_t hash);  // with a reference, or nullptr
-  void insert(const uint64_t* key, size_t size, uint64_t hash, Plan* plan);  // takes its own reference
+  void insert(const uint64_t* key, size_t size, uint64_t hash,
+              Plan* plan);  // takes its own reference
   void clear();
 
  private:
@@ -110,11 +126,12 @@ struct OpInfo {
   std::vector<int8_t> functional_args;  // per functional argument: position in this overload or -1
   std::vector<c10::IValue> functional_defaults;
   std::vector<ArgKind> functional_kinds;
-  std::vector<uint8_t> functional_is_dtype;  // absent dtype arguments of out= factories: the out tensor's dtype
-  std::vector<int8_t> written;          // positions of written arguments
-  std::vector<uint8_t> returns_list;    // per return: is it a tensor list
-  std::vector<int8_t> return_of;        // per return: index into |written|, or -1: a new result
-  int generator = -1;                   // position, or -1
+  std::vector<uint8_t>
+      functional_is_dtype;      // absent dtype arguments of out= factories: the out tensor's dtype
+  std::vector<int8_t> written;  // positions of written arguments
+  std::vector<uint8_t> returns_list;  // per return: is it a tensor list
+  std::vector<int8_t> return_of;      // per return: index into |written|, or -1: a new result
+  int generator = -1;                 // position, or -1
   int device_arg = -1;
   std::atomic<uint32_t> value_mask{0};  // arguments whose value belongs to the key
 };
@@ -149,8 +166,8 @@ struct StrideOperand {
   const int64_t* strides;
   int rank;
 };
-void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& operands, int memory_format, int rank,
-                    const int64_t* sizes, int64_t* out_strides);
+void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& operands,
+                    int memory_format, int rank, const int64_t* sizes, int64_t* out_strides);
 
 // A fresh device tensor.
 at::Tensor make_result(const ResultPlan& result, int device, int64_t stream);
@@ -172,7 +189,8 @@ class Operator {
   PlanCache cache_;
 };
 
-void run_operator(const c10::OperatorHandle& op, OpInfo& info, PlanCache& cache, torch::jit::Stack* stack);
+void run_operator(const c10::OperatorHandle& op, OpInfo& info, PlanCache& cache,
+                  torch::jit::Stack* stack);
 void op_info_init(OpInfo& info, const c10::OperatorHandle& op);
 
 struct PlanCacheStats {

@@ -30,7 +30,9 @@ ArgKind scalar_kind(const c10::Type& type) {
 }
 
 const c10::Type& without_optional(const c10::Type& type) {
-  return type.kind() == TypeKind::OptionalType ? *type.castRaw<c10::OptionalType>()->getElementType() : type;
+  return type.kind() == TypeKind::OptionalType
+             ? *type.castRaw<c10::OptionalType>()->getElementType()
+             : type;
 }
 
 struct OpRow {
@@ -134,14 +136,16 @@ void op_info_init(OpInfo& info, const c10::OperatorHandle& op) {
     if (argument.default_value()) info.functional_defaults[i] = *argument.default_value();
     const auto position = schema.argumentIndexWithName(argument.name());
     if (position) info.functional_args[i] = static_cast<int8_t>(*position);
-    info.functional_is_dtype[i] = info.functional_kinds[i] == ArgKind::Dtype && info.kind == OpKind::Out;
+    info.functional_is_dtype[i] =
+        info.functional_kinds[i] == ArgKind::Dtype && info.kind == OpKind::Out;
   }
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
     ArgInfo arg;
     arg.kind = arg_kind(argument);
     arg.is_written = argument.alias_info() && argument.alias_info()->isWrite();
-    arg.is_memory_format = without_optional(*argument.real_type()).kind() == TypeKind::MemoryFormatType;
+    arg.is_memory_format =
+        without_optional(*argument.real_type()).kind() == TypeKind::MemoryFormatType;
     for (int j = 0; j < info.functional_count; ++j)
       if (info.functional_args[j] == static_cast<int>(i)) arg.functional = static_cast<int8_t>(j);
     if (arg.is_written) info.written.push_back(static_cast<int8_t>(i));
@@ -154,7 +158,8 @@ void op_info_init(OpInfo& info, const c10::OperatorHandle& op) {
     int written = -1;
     if (result.alias_info())
       for (size_t k = 0; k < info.written.size(); ++k)
-        if (schema.arguments()[info.written[k]].alias_info()->beforeSets() == result.alias_info()->beforeSets())
+        if (schema.arguments()[info.written[k]].alias_info()->beforeSets() ==
+            result.alias_info()->beforeSets())
           written = static_cast<int>(k);
     info.return_of.push_back(static_cast<int8_t>(written));
   }

@@ -17,15 +17,14 @@ struct GraphHolder {
 
 tn_graph_t* fresh_graph() {
   static thread_local GraphHolder holder;
-  if (!holder.graph)
-    check(tn_graph_create(&holder.graph));
-  else
-    tn_graph_reset(holder.graph);
+  if (!holder.graph) check(tn_graph_create(&holder.graph));
+  else tn_graph_reset(holder.graph);
   return holder.graph;
 }
 
 tn_type_t type_of(const at::Tensor& tensor) {
-  return tn_type_make(to_tn(tensor.scalar_type()), static_cast<int>(tensor.dim()), tensor.sizes().data());
+  return tn_type_make(to_tn(tensor.scalar_type()), static_cast<int>(tensor.dim()),
+                      tensor.sizes().data());
 }
 
 class Builder {
@@ -48,8 +47,9 @@ class Builder {
     int count = 0;
     uint32_t mask = 0;
     uint64_t random_count = 0;
-    tn_status_t status = tn_aten_lower(info_.row, graph_, info_.functional_count, args.data(), random,
-                                       static_cast<int>(results.size()), results.data(), &count, &mask, &random_count);
+    tn_status_t status = tn_aten_lower(info_.row, graph_, info_.functional_count, args.data(),
+                                       random, static_cast<int>(results.size()), results.data(),
+                                       &count, &mask, &random_count);
     note_mask(mask);
     if (status) return refuse(status, out_reason);
     auto plan = std::make_unique<Plan>();
@@ -59,8 +59,8 @@ class Builder {
     plan->params = std::move(params_);
     check(tn_driver_find(nullptr, &plan->driver));
     bool is_empty = true;
-    for (const ResultPlan& result : plan->results) is_empty = is_empty && (result.kind >= ResultPlan::Undefined ||
-                                                                           result.bytes == 0);
+    for (const ResultPlan& result : plan->results)
+      is_empty = is_empty && (result.kind >= ResultPlan::Undefined || result.bytes == 0);
     if (!is_empty) {
       status = tn_graph_status(graph_);
       if (!status) status = plan->driver->compile(graph_, &plan->program);
@@ -86,7 +86,8 @@ class Builder {
   void note_mask(uint32_t functional_mask) {
     uint32_t mask = 0;
     for (int i = 0; i < info_.functional_count; ++i)
-      if ((functional_mask >> i & 1) && info_.functional_args[i] >= 0) mask |= 1u << info_.functional_args[i];
+      if ((functional_mask >> i & 1) && info_.functional_args[i] >= 0)
+        mask |= 1u << info_.functional_args[i];
     const_cast<OpInfo&>(info_).value_mask.fetch_or(mask, std::memory_order_relaxed);
   }
 
@@ -113,21 +114,25 @@ class Builder {
       }
       if (!info_.written.empty()) {  // x.add_(x): one parameter, so that the driver sees one buffer
         for (size_t j = 0; j < i && !nodes_[i]; ++j)
-          if (param_of_[j] >= 0 && alias_kind(tensor, *call_.tensors[j].tensor) == AliasKind::Same) {
+          if (param_of_[j] >= 0 &&
+              alias_kind(tensor, *call_.tensors[j].tensor) == AliasKind::Same) {
             nodes_[i] = nodes_[j];
             param_of_[i] = param_of_[j];
           }
         if (nodes_[i]) continue;
       }
       const tn_type_t type = type_of(tensor);
-      nodes_[i] = tn_graph_param(graph_, &type, tensor.is_contiguous() ? nullptr : tensor.strides().data());
+      nodes_[i] =
+          tn_graph_param(graph_, &type, tensor.is_contiguous() ? nullptr : tensor.strides().data());
       param_of_[i] = static_cast<int>(params_.size());
-      params_.push_back({ParamPlan::Tensor, static_cast<uint8_t>(type.dtype), static_cast<int32_t>(i), 0});
+      params_.push_back(
+          {ParamPlan::Tensor, static_cast<uint8_t>(type.dtype), static_cast<int32_t>(i), 0});
     }
     return true;
   }
 
-  void number(const IValue& value, tn_value_t& out, ParamPlan::Kind kind, int arg, int item, bool as_param) {
+  void number(const IValue& value, tn_value_t& out, ParamPlan::Kind kind, int arg, int item,
+              bool as_param) {
     out.kind = TN_VALUE_SCALAR;
     if (value.isDouble()) {
       out.dtype = TN_F64;
@@ -175,7 +180,8 @@ class Builder {
     const IValue& value = position >= 0 ? call_.args[position] : info_.functional_defaults[index];
     if (!arg && info_.functional_is_dtype[index]) {  // arange.out: the out tensor says the dtype
       out.kind = TN_VALUE_DTYPE;
-      out.dtype = static_cast<uint8_t>(to_tn(call_.args[info_.written[0]].toTensor().scalar_type()));
+      out.dtype =
+          static_cast<uint8_t>(to_tn(call_.args[info_.written[0]].toTensor().scalar_type()));
       return true;
     }
     if (value.isNone()) return true;
@@ -183,7 +189,9 @@ class Builder {
     switch (kind) {
       case ArgKind::Tensor: tensor_value(value.toTensor(), out); return true;
       case ArgKind::Number:
-      case ArgKind::Float: number(value, out, ParamPlan::Number, position, 0, arg != nullptr); return true;
+      case ArgKind::Float:
+        number(value, out, ParamPlan::Number, position, 0, arg != nullptr);
+        return true;
       case ArgKind::Int:
       case ArgKind::Bool: number(value, out, ParamPlan::Number, position, 0, false); return true;
       case ArgKind::Dtype:
@@ -236,8 +244,7 @@ class Builder {
         auto* list = store<tn_value_t>(items.size());
         for (size_t i = 0; i < items.size(); ++i) {
           std::memset(&list[i], 0, sizeof(list[i]));
-          if (items[i].isTensor())
-            list_tensor(items[i].toTensor(), list[i], position);
+          if (items[i].isTensor()) list_tensor(items[i].toTensor(), list[i], position);
           else if (!items[i].isNone())
             number(items[i], list[i], ParamPlan::ListNumber, position, static_cast<int>(i), true);
         }
@@ -256,7 +263,9 @@ class Builder {
     out.kind = TN_VALUE_TENSOR;
     out.dtype = static_cast<uint8_t>(to_tn(tensor.scalar_type()));
     out.is_wrapped_number = tensor.unsafeGetTensorImpl()->is_wrapped_number();
-    while (next_list_item_ < call_.tensors.size() && call_.tensors[next_list_item_].tensor != &tensor) ++next_list_item_;
+    while (next_list_item_ < call_.tensors.size() &&
+           call_.tensors[next_list_item_].tensor != &tensor)
+      ++next_list_item_;
     if (next_list_item_ < call_.tensors.size()) {
       out.node = nodes_[next_list_item_++];
     } else {  // arguments come in schema order of the overload, which can differ from the functional one's
@@ -267,7 +276,8 @@ class Builder {
 
   int memory_format() const {
     for (size_t i = 0; i < info_.args.size(); ++i)
-      if (info_.args[i].is_memory_format && call_.args[i].isInt()) return static_cast<int>(call_.args[i].toInt());
+      if (info_.args[i].is_memory_format && call_.args[i].isInt())
+        return static_cast<int>(call_.args[i].toInt());
     return -1;
   }
 
@@ -275,7 +285,8 @@ class Builder {
     std::vector<StrideOperand> list;
     for (const FlatTensor& flat : call_.tensors) {
       if (info_.args[flat.arg].functional < 0) continue;
-      list.push_back({flat.tensor->sizes().data(), flat.tensor->strides().data(), static_cast<int>(flat.tensor->dim())});
+      list.push_back({flat.tensor->sizes().data(), flat.tensor->strides().data(),
+                      static_cast<int>(flat.tensor->dim())});
     }
     return list;
   }
@@ -288,8 +299,8 @@ class Builder {
     result.rank = static_cast<int16_t>(type.rank);
     result.sizes.assign(type.dims, type.dims + type.rank);
     result.strides.resize(type.rank);
-    layout_strides(static_cast<tn_layout_rule_t>(info_.row->layout), operands(), memory_format(), type.rank, type.dims,
-                   result.strides.data());
+    layout_strides(static_cast<tn_layout_rule_t>(info_.row->layout), operands(), memory_format(),
+                   type.rank, type.dims, result.strides.data());
     result.bytes = static_cast<int64_t>(tn_dtype_size(type.dtype)) * tn_type_element_count(&type);
     int64_t next = 1;
     result.is_contiguous = true;
@@ -309,7 +320,8 @@ class Builder {
     plan.results.push_back(std::move(result));
   }
 
-  bool write_result(Plan& plan, const tn_node_t* node, size_t flat, std::string& out_reason, bool& out_again) {
+  bool write_result(Plan& plan, const tn_node_t* node, size_t flat, std::string& out_reason,
+                    bool& out_again) {
     const at::Tensor& target = *call_.tensors[flat].tensor;
     const tn_type_t& type = node->types[0];
     const c10::IntArrayRef sizes(type.dims, type.rank);
@@ -327,8 +339,8 @@ class Builder {
       if (!c10::canCast(to_torch(type.dtype), target.scalar_type())) return false;
       at::native::resize_output(target, sizes);
       std::vector<int64_t> strides(type.rank);
-      layout_strides(static_cast<tn_layout_rule_t>(info_.row->layout), operands(), memory_format(), type.rank,
-                     type.dims, strides.data());
+      layout_strides(static_cast<tn_layout_rule_t>(info_.row->layout), operands(), memory_format(),
+                     type.rank, type.dims, strides.data());
       target.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
       out_again = true;
       return false;
@@ -364,7 +376,8 @@ class Builder {
     return true;
   }
 
-  bool add_results(Plan& plan, int count, const tn_value_t* results, std::string& out_reason, bool& out_again) {
+  bool add_results(Plan& plan, int count, const tn_value_t* results, std::string& out_reason,
+                   bool& out_again) {
     std::vector<size_t> written;
     for (size_t i = 0; i < call_.tensors.size(); ++i)
       if (call_.tensors[i].is_written) written.push_back(i);
@@ -372,15 +385,14 @@ class Builder {
     bool has_fresh_list = false;
     for (size_t i = 0; i < info_.return_of.size(); ++i) {
       if (info_.return_of[i] >= 0) continue;
-      if (info_.returns_list[i])
-        has_fresh_list = true;
-      else
-        ++fresh_min;
+      if (info_.returns_list[i]) has_fresh_list = true;
+      else ++fresh_min;
     }
     int fresh = count - static_cast<int>(written.size());
     if (fresh < fresh_min || (!has_fresh_list && fresh != fresh_min)) {
-      out_reason = "internal: " + std::to_string(count) + " results for " + std::to_string(fresh_min) + " new and " +
-                   std::to_string(written.size()) + " written tensors";
+      out_reason = "internal: " + std::to_string(count) + " results for " +
+                   std::to_string(fresh_min) + " new and " + std::to_string(written.size()) +
+                   " written tensors";
       return false;
     }
     for (int i = 0; i < fresh; ++i) {
@@ -388,7 +400,8 @@ class Builder {
         fresh_result(plan, results[i].node);
       } else {
         ResultPlan plain = {};
-        plain.kind = results[i].kind == TN_VALUE_SCALAR ? ResultPlan::Number : ResultPlan::Undefined;
+        plain.kind =
+            results[i].kind == TN_VALUE_SCALAR ? ResultPlan::Number : ResultPlan::Undefined;
         plain.bytes = results[i].scalar.i64;
         plan.results.push_back(plain);
       }

@@ -6,7 +6,8 @@
 namespace tn::bridge {
 namespace {
 constexpr size_t kFirstSlots = 16;
-constexpr size_t kMaxEntries = 1024;  // per operator; a program with more live signatures starts over
+constexpr size_t kMaxEntries =
+    1024;  // per operator; a program with more live signatures starts over
 }  // namespace
 
 Plan::~Plan() {
@@ -24,7 +25,8 @@ Plan* PlanCache::find(const uint64_t* key, size_t size, uint64_t hash) {
     const size_t mask = slots_.size() - 1;
     for (size_t at = hash & mask; slots_[at].plan; at = (at + 1) & mask) {
       const Slot& slot = slots_[at];
-      if (slot.hash == hash && slot.key.size() == size && !std::memcmp(slot.key.data(), key, size * sizeof(*key))) {
+      if (slot.hash == hash && slot.key.size() == size &&
+          !std::memcmp(slot.key.data(), key, size * sizeof(*key))) {
         found = slot.plan;
         found->references.fetch_add(1, std::memory_order_relaxed);
         break;

@@ -19,32 +19,34 @@ OpAccount* account_empty_strided = op_account("aten::empty_strided", "");
 OpAccount* account_resize = op_account("aten::resize_", "");
 OpAccount* account_item = op_account("aten::_local_scalar_dense", "");
 
-int check_options(std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> pin_memory) {
-  TORCH_CHECK(layout.value_or(at::kStrided) == at::kStrided, "neuron: only strided tensors are supported, not ",
-              layout.value_or(at::kStrided));
+int check_options(std::optional<at::Layout> layout, std::optional<at::Device> device,
+                  std::optional<bool> pin_memory) {
+  TORCH_CHECK(layout.value_or(at::kStrided) == at::kStrided,
+              "neuron: only strided tensors are supported, not ", layout.value_or(at::kStrided));
   TORCH_CHECK(!pin_memory.value_or(false), "Only dense CPU tensors can be pinned");
   return device_index(device.value_or(c10::Device(kNeuron)));
 }
 
-Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
-             std::optional<at::Device> device, std::optional<bool> pin_memory,
-             std::optional<at::MemoryFormat> memory_format) {
+Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
+             std::optional<at::Layout> layout, std::optional<at::Device> device,
+             std::optional<bool> pin_memory, std::optional<at::MemoryFormat> memory_format) {
   DeviceScope scope(check_options(layout, device, pin_memory));
   count_executed(account_empty);
-  return Tensor(at::detail::empty_generic(size, device_allocator(), kNeuronKeys, at::dtype_or_default(dtype),
-                                          memory_format));
+  return Tensor(at::detail::empty_generic(size, device_allocator(), kNeuronKeys,
+                                          at::dtype_or_default(dtype), memory_format));
 }
 
-Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> dtype,
-                     std::optional<at::Layout> layout, std::optional<at::Device> device,
-                     std::optional<bool> pin_memory) {
+Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride,
+                     std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                     std::optional<at::Device> device, std::optional<bool> pin_memory) {
   DeviceScope scope(check_options(layout, device, pin_memory));
   count_executed(account_empty_strided);
   return Tensor(at::detail::empty_strided_generic(size, stride, device_allocator(), kNeuronKeys,
                                                   at::dtype_or_default(dtype)));
 }
 
-const Tensor& resize_(const Tensor& self, at::IntArrayRef size, std::optional<at::MemoryFormat> memory_format) {
+const Tensor& resize_(const Tensor& self, at::IntArrayRef size,
+                      std::optional<at::MemoryFormat> memory_format) {
   DeviceScope scope(self.device().index());
   count_executed(account_resize);
   return at::native::resize_(self, size, memory_format);
@@ -56,8 +58,9 @@ Tensor& set_storage(Tensor& self, at::Storage source) {
 }
 Tensor& set_storage_offset(Tensor& self, at::Storage source, int64_t offset, at::IntArrayRef size,
                            at::IntArrayRef stride) {
-  TORCH_CHECK(source.device() == self.device() || source.nbytes() == 0, "Attempted to set the storage of a tensor on ",
-              "device \"", self.device(), "\" to a storage on different device \"", source.device(),
+  TORCH_CHECK(source.device() == self.device() || source.nbytes() == 0,
+              "Attempted to set the storage of a tensor on ", "device \"", self.device(),
+              "\" to a storage on different device \"", source.device(),
               "\".  This is no longer allowed; the devices must match.");
   DeviceScope scope(self.device().index());
   return at::native::set_storage_cpu_(self, std::move(source), offset, size, stride);
@@ -90,12 +93,14 @@ at::Scalar local_scalar_dense(const Tensor& self) {
 
 void record_stream(Tensor& self, at::Stream stream) {
   device_index(stream.device());
-  if (self.storage().data()) tn_heap_record_stream(const_cast<void*>(self.storage().data()), stream.id());
+  if (self.storage().data())
+    tn_heap_record_stream(const_cast<void*>(self.storage().data()), stream.id());
 }
 
 bool has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) {
   const auto is_dense = [](const Tensor& tensor) {
-    return tensor.layout() == at::kStrided && (tensor.device().is_cpu() || tensor.device().type() == kNeuron) &&
+    return tensor.layout() == at::kStrided &&
+           (tensor.device().is_cpu() || tensor.device().type() == kNeuron) &&
            !tensor.is_quantized() && !tensor.is_nested();
   };
   return is_dense(self) && is_dense(from);

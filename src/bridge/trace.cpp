@@ -36,7 +36,8 @@ TraceValue Trace::add_int_param() {
 
 TraceValue Trace::add_int(IntNode node) {
   const auto is_dynamic = [&](int index) { return index >= 0 && ints_[index].is_dynamic; };
-  node.is_dynamic = node.op == IntOp::Param || (node.op > IntOp::Numel && (is_dynamic(node.a) || is_dynamic(node.b)));
+  node.is_dynamic = node.op == IntOp::Param ||
+                    (node.op > IntOp::Numel && (is_dynamic(node.a) || is_dynamic(node.b)));
   ints_.push_back(node);
   return {TraceValue::Int, static_cast<int32_t>(ints_.size()) - 1, 0};
 }
@@ -48,7 +49,12 @@ int Trace::add_call(const std::string& full, std::vector<TraceArg> args,
       {"aten::" + full.substr(0, dot), dot == std::string::npos ? "" : full.substr(dot + 1)});
   TORCH_CHECK_NOT_IMPLEMENTED(op.has_value(), "trace: no operator aten::", full);
   const c10::FunctionSchema& schema = op->schema();
-  TraceCall call{*op, tn_aten_op_find(full.c_str()), op_account(schema.name(), schema.overload_name()), {}, {}, false};
+  TraceCall call{*op,
+                 tn_aten_op_find(full.c_str()),
+                 op_account(schema.name(), schema.overload_name()),
+                 {},
+                 {},
+                 false};
   call.is_view = is_view_schema(schema);
   const size_t count = schema.arguments().size();
   TORCH_CHECK(args.size() <= count, "trace: too many arguments for aten::", full);
@@ -65,7 +71,8 @@ int Trace::add_call(const std::string& full, std::vector<TraceArg> args,
     const ArgKind kind = arg_kind(schema.arguments()[i]);
     call.kinds.push_back(kind);
     // Numbers can be passed at launch; all other integers shape the graph.
-    if (kind != ArgKind::Number && kind != ArgKind::Tensor && kind != ArgKind::Float) mark_structural(call.args[i]);
+    if (kind != ArgKind::Number && kind != ArgKind::Tensor && kind != ArgKind::Float)
+      mark_structural(call.args[i]);
   }
   calls_.push_back(std::move(call));
   return static_cast<int>(calls_.size()) - 1;
@@ -96,8 +103,11 @@ void Trace::add_copy(TraceValue param, TraceValue value) {
 bool Trace::find_view(TraceValue value, std::vector<int>& chain, int& base) const {
   while (value.kind == TraceValue::Result) {
     const TraceCall& call = calls_[value.index];
-    if (!call.is_view || value.item != 0 || call.args.empty() || call.args[0].kind != TraceArg::Value) return false;
-    if (call.op.schema().returns().size() != 1 || call.op.schema().returns()[0].type()->kind() == c10::TypeKind::ListType)
+    if (!call.is_view || value.item != 0 || call.args.empty() ||
+        call.args[0].kind != TraceArg::Value)
+      return false;
+    if (call.op.schema().returns().size() != 1 ||
+        call.op.schema().returns()[0].type()->kind() == c10::TypeKind::ListType)
       return false;
     chain.push_back(value.index);
     value = call.args[0].value;
@@ -108,7 +118,8 @@ bool Trace::find_view(TraceValue value, std::vector<int>& chain, int& base) cons
   return true;
 }
 
-void Trace::set_results(std::vector<TraceValue> results, std::vector<std::vector<TraceValue>> strides) {
+void Trace::set_results(std::vector<TraceValue> results,
+                        std::vector<std::vector<TraceValue>> strides) {
   results_.clear();
   for (size_t i = 0; i < results.size(); ++i) {
     ResultSpec spec;
@@ -135,20 +146,24 @@ int64_t Trace::program_count() {
 
 // ---- key -----------------------------------------------------------------------------------------------------
 void Trace::encode(const std::vector<TraceItem>& inputs, std::vector<uint64_t>& key) const {
-  TORCH_CHECK(inputs.size() == param_is_int_.size(), "trace ", name_, ": expected ", param_is_int_.size(),
-              " inputs, got ", inputs.size());
+  TORCH_CHECK(inputs.size() == param_is_int_.size(), "trace ", name_, ": expected ",
+              param_is_int_.size(), " inputs, got ", inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (param_is_int_[i]) {
-      TORCH_CHECK(std::holds_alternative<int64_t>(inputs[i]), "trace ", name_, ": input ", i, " must be an int");
+      TORCH_CHECK(std::holds_alternative<int64_t>(inputs[i]), "trace ", name_, ": input ", i,
+                  " must be an int");
       if (int_is_structural_[i]) key.push_back(static_cast<uint64_t>(std::get<int64_t>(inputs[i])));
       continue;
     }
-    TORCH_CHECK(std::holds_alternative<at::Tensor>(inputs[i]), "trace ", name_, ": input ", i, " must be a tensor");
+    TORCH_CHECK(std::holds_alternative<at::Tensor>(inputs[i]), "trace ", name_, ": input ", i,
+                " must be a tensor");
     const at::Tensor& tensor = std::get<at::Tensor>(inputs[i]);
     const bool is_contiguous = tensor.is_contiguous();
-    key.push_back(static_cast<uint64_t>(tensor.scalar_type()) | static_cast<uint64_t>(tensor.dim()) << 8 |
+    key.push_back(static_cast<uint64_t>(tensor.scalar_type()) |
+                  static_cast<uint64_t>(tensor.dim()) << 8 |
                   static_cast<uint64_t>(static_cast<uint8_t>(tensor.device().index())) << 16 |
-                  static_cast<uint64_t>(tensor.device().is_cpu()) << 24 | static_cast<uint64_t>(is_contiguous) << 25);
+                  static_cast<uint64_t>(tensor.device().is_cpu()) << 24 |
+                  static_cast<uint64_t>(is_contiguous) << 25);
     key.insert(key.end(), tensor.sizes().begin(), tensor.sizes().end());
     if (!is_contiguous) key.insert(key.end(), tensor.strides().begin(), tensor.strides().end());
   }
@@ -162,7 +177,8 @@ void Trace::encode(const std::vector<TraceItem>& inputs, std::vector<uint64_t>& 
         continue;
       const AliasKind kind = alias_kind(target, other);
       if (kind != AliasKind::Disjoint)
-        key.push_back(static_cast<uint64_t>(kind) | static_cast<uint64_t>(param) << 8 | static_cast<uint64_t>(i) << 32);
+        key.push_back(static_cast<uint64_t>(kind) | static_cast<uint64_t>(param) << 8 |
+                      static_cast<uint64_t>(i) << 32);
     }
   }
 }
@@ -275,14 +291,14 @@ std::vector<TraceItem> Trace::launch(const Program& program, const std::vector<T
     results.push_back(tensor.mutable_data_ptr());
     outputs[i] = std::move(tensor);
   }
-  for (const int param : program.written) results.push_back(std::get<at::Tensor>(inputs[param]).mutable_data_ptr());
+  for (const int param : program.written)
+    results.push_back(std::get<at::Tensor>(inputs[param]).mutable_data_ptr());
   // Views are taken before the launch: they read metadata only.
   for (size_t i = 0; i < program.results.size(); ++i) {
     const TraceResultPlan& result = program.results[i];
     if (result.kind == TraceResultPlan::Int)
       outputs[i] = result.is_dynamic ? int_value(result.index, inputs) : result.constant;
-    else if (result.kind == TraceResultPlan::View)
-      outputs[i] = view_value(results_[i], inputs);
+    else if (result.kind == TraceResultPlan::View) outputs[i] = view_value(results_[i], inputs);
   }
   if (program.program) {
     const tn_launch_t arguments = {program.device, stream, params.data(), results.data()};
@@ -301,7 +317,8 @@ int64_t Trace::int_value(int index, const std::vector<TraceItem>& inputs) const 
     case IntOp::Size:
     case IntOp::Stride:
     case IntOp::Numel: {
-      TORCH_CHECK(node.tensor.kind == TraceValue::Param, "trace: size of a computed tensor outside its program");
+      TORCH_CHECK(node.tensor.kind == TraceValue::Param,
+                  "trace: size of a computed tensor outside its program");
       const at::Tensor& tensor = std::get<at::Tensor>(inputs[node.tensor.index]);
       if (node.op == IntOp::Numel) return tensor.numel();
       return node.op == IntOp::Size ? tensor.size(node.constant) : tensor.stride(node.constant);

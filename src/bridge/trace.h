@@ -34,14 +34,35 @@ struct TraceArg {
 };
 
 enum class IntOp : uint8_t {
-  Constant, Param, Size, Stride, Numel, Add, Sub, Mul, FloorDiv, Mod, Min, Max, Neg, Eq, Ne, Lt, Le, Gt, Ge, And, Or, Not
+  Constant,
+  Param,
+  Size,
+  Stride,
+  Numel,
+  Add,
+  Sub,
+  Mul,
+  FloorDiv,
+  Mod,
+  Min,
+  Max,
+  Neg,
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  And,
+  Or,
+  Not
 };
 
 struct IntNode {
   IntOp op;
-  int64_t constant = 0;  // Constant; Size and Stride: dimension
-  int32_t a = -1, b = -1;  // expressions; Param: input
-  TraceValue tensor;     // Size, Stride, Numel
+  int64_t constant = 0;     // Constant; Size and Stride: dimension
+  int32_t a = -1, b = -1;   // expressions; Param: input
+  TraceValue tensor;        // Size, Stride, Numel
   bool is_dynamic = false;  // depends on an integer parameter, not only on sizes
 };
 
@@ -117,7 +138,8 @@ class Trace {
   std::string last_reason_;
 
   std::mutex mutex_;
-  std::list<std::pair<std::vector<uint64_t>, std::shared_ptr<Program>>> programs_;  // mutex_; newest first
+  std::list<std::pair<std::vector<uint64_t>, std::shared_ptr<Program>>>
+      programs_;  // mutex_; newest first
 };
 
 }  // namespace tn::bridge

@@ -11,7 +11,8 @@ using c10::IValue;
 // Lowers all calls of a trace into one graph.
 class TraceBuilder {
  public:
-  TraceBuilder(Trace& trace, const std::vector<TraceItem>& inputs) : trace_(trace), inputs_(inputs) {
+  TraceBuilder(Trace& trace, const std::vector<TraceItem>& inputs)
+      : trace_(trace), inputs_(inputs) {
     check(tn_graph_create(&graph_));
   }
   ~TraceBuilder() { tn_graph_destroy(graph_); }
@@ -39,7 +40,8 @@ class TraceBuilder {
   void find_device() {
     program_->device = thread_state().device;
     for (const TraceItem& item : inputs_)
-      if (const auto* tensor = std::get_if<at::Tensor>(&item); tensor && tensor->device().type() == kNeuron) {
+      if (const auto* tensor = std::get_if<at::Tensor>(&item);
+          tensor && tensor->device().type() == kNeuron) {
         program_->device = tensor->device().index();
         return;
       }
@@ -52,27 +54,33 @@ class TraceBuilder {
       const auto* tensor = std::get_if<at::Tensor>(&inputs_[i]);
       if (!tensor) continue;
       const tn_dtype_t dtype = to_tn(tensor->scalar_type());
-      if (dtype == TN_DTYPE_NONE) return fail(std::string("dtype ") + c10::toString(tensor->scalar_type()));
+      if (dtype == TN_DTYPE_NONE)
+        return fail(std::string("dtype ") + c10::toString(tensor->scalar_type()));
       if (tensor->is_conj() || tensor->is_neg()) return fail("lazily conjugated or negated input");
       if (tensor->device().is_cpu() && tensor->dim() == 0 && !trace_.param_is_written_[i]) {
         param_nodes_[i] = tn_graph_scalar_param(graph_, dtype);
         program_->params.push_back({TraceParamPlan::HostTensor, static_cast<int32_t>(i)});
         continue;
       }
-      TORCH_CHECK(tensor->device().type() == kNeuron && tensor->device().index() == program_->device,
-                  "Expected all tensors to be on the same device, but found at least two devices, neuron:",
-                  program_->device, " and ", tensor->device(), "!");
+      TORCH_CHECK(
+          tensor->device().type() == kNeuron && tensor->device().index() == program_->device,
+          "Expected all tensors to be on the same device, but found at least two devices, neuron:",
+          program_->device, " and ", tensor->device(), "!");
       for (size_t j = 0; j < i && param_index_[i] < 0; ++j) {  // one buffer, one parameter
         const auto* other = std::get_if<at::Tensor>(&inputs_[j]);
-        if (!other || param_index_[j] < 0 || !(trace_.param_is_written_[i] || trace_.param_is_written_[j])) continue;
+        if (!other || param_index_[j] < 0 ||
+            !(trace_.param_is_written_[i] || trace_.param_is_written_[j]))
+          continue;
         if (alias_kind(*tensor, *other) == AliasKind::Same) {
           param_index_[i] = param_index_[j];
           param_nodes_[i] = param_nodes_[j];
         }
       }
       if (param_index_[i] >= 0) continue;
-      const tn_type_t type = tn_type_make(dtype, static_cast<int>(tensor->dim()), tensor->sizes().data());
-      param_nodes_[i] = tn_graph_param(graph_, &type, tensor->is_contiguous() ? nullptr : tensor->strides().data());
+      const tn_type_t type =
+          tn_type_make(dtype, static_cast<int>(tensor->dim()), tensor->sizes().data());
+      param_nodes_[i] = tn_graph_param(
+          graph_, &type, tensor->is_contiguous() ? nullptr : tensor->strides().data());
       param_index_[i] = static_cast<int>(program_->params.size());
       program_->params.push_back({TraceParamPlan::Tensor, static_cast<int32_t>(i)});
     }
@@ -93,7 +101,8 @@ class TraceBuilder {
       if (!tensor) return 0;
       const tn_type_t& type = tensor->types[0];
       if (node.op == IntOp::Numel) return tn_type_element_count(&type);
-      if (node.op == IntOp::Size) return type.dims[node.constant < 0 ? node.constant + type.rank : node.constant];
+      if (node.op == IntOp::Size)
+        return type.dims[node.constant < 0 ? node.constant + type.rank : node.constant];
       int64_t stride = 1;
       for (int i = type.rank - 1; i > node.constant; --i) stride *= type.dims[i];
       return stride;
@@ -133,7 +142,8 @@ class TraceBuilder {
     out.dtype = TN_I64;
     out.scalar.i64 = int_of(index);
     if (!trace_.ints_[index].is_dynamic) return;
-    if (trace_.needs_build(index)) return trace_.mark_structural(TraceValue{TraceValue::Int, index, 0});
+    if (trace_.needs_build(index))
+      return trace_.mark_structural(TraceValue{TraceValue::Int, index, 0});
     out.node = tn_graph_scalar_param(graph_, TN_I64);
     program_->params.push_back({TraceParamPlan::Int, index});
   }
@@ -146,16 +156,15 @@ class TraceBuilder {
       out.node = node;
       out.dtype = static_cast<uint8_t>(node->types[0].dtype);
       if (arg.value.kind == TraceValue::Param)
-        out.is_wrapped_number =
-            std::get<at::Tensor>(inputs_[arg.value.index]).unsafeGetTensorImpl()->is_wrapped_number();
+        out.is_wrapped_number = std::get<at::Tensor>(inputs_[arg.value.index])
+                                    .unsafeGetTensorImpl()
+                                    ->is_wrapped_number();
       return;
     }
     // A number where a tensor is expected: as Python wraps it.
     tn_value_t number = {};
-    if (arg.kind == TraceArg::Value)
-      dynamic_number(arg.value.index, number);
-    else
-      constant_number(arg.constant, number);
+    if (arg.kind == TraceArg::Value) dynamic_number(arg.value.index, number);
+    else constant_number(arg.constant, number);
     if (number.kind == TN_VALUE_NONE) return;
     const tn_type_t type = tn_type_make(static_cast<tn_dtype_t>(number.dtype), 0, nullptr);
     out.kind = TN_VALUE_TENSOR;
@@ -169,7 +178,8 @@ class TraceBuilder {
     if (kind == ArgKind::Tensor) return tensor(arg, out);
     if (arg.kind == TraceArg::Value) {
       if (arg.value.kind != TraceValue::Int) return;
-      if (kind == ArgKind::Number || kind == ArgKind::Float) return dynamic_number(arg.value.index, out);
+      if (kind == ArgKind::Number || kind == ArgKind::Float)
+        return dynamic_number(arg.value.index, out);
       out.kind = TN_VALUE_SCALAR;
       out.dtype = TN_I64;
       out.scalar.i64 = int_of(arg.value.index);
@@ -205,7 +215,8 @@ class TraceBuilder {
     if (!constant.isList()) return constant_number(constant, out);
     TraceArg items;  // a default such as [0, 0]
     items.kind = TraceArg::List;
-    for (const IValue& item : constant.toListRef()) items.items.push_back({TraceArg::Constant, item, {}, {}});
+    for (const IValue& item : constant.toListRef())
+      items.items.push_back({TraceArg::Constant, item, {}, {}});
     list(items, kind, out);
   }
 
@@ -216,24 +227,24 @@ class TraceBuilder {
       int64_t* ints = store<int64_t>(count);
       for (size_t i = 0; i < count; ++i) {
         const TraceArg& item = arg.items[i];
-        if (item.kind == TraceArg::Value)
-          ints[i] = int_of(item.value.index);
-        else
-          ints[i] = item.constant.isBool() ? item.constant.toBool() : item.constant.toInt();
+        if (item.kind == TraceArg::Value) ints[i] = int_of(item.value.index);
+        else ints[i] = item.constant.isBool() ? item.constant.toBool() : item.constant.toInt();
       }
       out.kind = TN_VALUE_INTS;
       out.as.ints = ints;
     } else if (kind == ArgKind::Doubles) {
       double* doubles = store<double>(count);
       for (size_t i = 0; i < count; ++i)
-        doubles[i] = arg.items[i].kind == TraceArg::Value ? static_cast<double>(int_of(arg.items[i].value.index))
-                                                          : arg.items[i].constant.toScalar().toDouble();
+        doubles[i] = arg.items[i].kind == TraceArg::Value
+                         ? static_cast<double>(int_of(arg.items[i].value.index))
+                         : arg.items[i].constant.toScalar().toDouble();
       out.kind = TN_VALUE_DOUBLES;
       out.as.doubles = doubles;
     } else {
       auto* values = store<tn_value_t>(count);
       for (size_t i = 0; i < count; ++i)
-        value(arg.items[i], kind == ArgKind::TensorList ? ArgKind::Tensor : ArgKind::Number, values[i]);
+        value(arg.items[i], kind == ArgKind::TensorList ? ArgKind::Tensor : ArgKind::Number,
+              values[i]);
       out.kind = TN_VALUE_LIST;
       out.as.list = values;
     }
@@ -251,7 +262,8 @@ class TraceBuilder {
       const int64_t two = 2;
       const tn_type_t type = tn_type_make(TN_U64, 1, &two);
       random = tn_graph_param(graph_, &type, nullptr);
-      program_->params.push_back({TraceParamPlan::Random, static_cast<int32_t>(program_->random_counts.size())});
+      program_->params.push_back(
+          {TraceParamPlan::Random, static_cast<int32_t>(program_->random_counts.size())});
       program_->random_counts.push_back(0);
     }
     static thread_local std::vector<tn_value_t> values(1024);
@@ -270,7 +282,8 @@ class TraceBuilder {
     for (size_t i = 0; i < call.args.size(); ++i)
       if (mask >> i & 1) trace_.mark_structural(call.args[i]);
     std::vector<const tn_node_t*>& nodes = results_[index];
-    for (int i = 0; i < count; ++i) nodes.push_back(values[i].kind == TN_VALUE_TENSOR ? values[i].node : nullptr);
+    for (int i = 0; i < count; ++i)
+      nodes.push_back(values[i].kind == TN_VALUE_TENSOR ? values[i].node : nullptr);
     program_->accounts.push_back(call.account);
   }
 
@@ -315,7 +328,8 @@ class TraceBuilder {
     for (int i = 0; i < type.rank; ++i) {
       same_order = same_order && (type.dims[i] <= 1 || plan.strides[i] == plain[i]);
       is_empty = is_empty || type.dims[i] == 0;
-      if (type.dims[i] > 1 && plan.strides[i] == 0) {  // an expanded result: give it memory of its own
+      if (type.dims[i] > 1 &&
+          plan.strides[i] == 0) {  // an expanded result: give it memory of its own
         plan.strides = plain;
         same_order = true;
         break;
@@ -337,10 +351,13 @@ class TraceBuilder {
       bool overlaps = false;
       for (size_t i = 0; i < inputs_.size(); ++i) {
         const auto* other = std::get_if<at::Tensor>(&inputs_[i]);
-        if (other && static_cast<int>(i) != param && alias_kind(target, *other) == AliasKind::Overlap) overlaps = true;
+        if (other && static_cast<int>(i) != param &&
+            alias_kind(target, *other) == AliasKind::Overlap)
+          overlaps = true;
       }
       tn_graph_add_result(graph_, node, target.is_contiguous() ? nullptr : target.strides().data());
-      tn_graph_alias_result(graph_, tn_graph_result_count(graph_) - 1, param_index_[param], overlaps);
+      tn_graph_alias_result(graph_, tn_graph_result_count(graph_) - 1, param_index_[param],
+                            overlaps);
       program_->written.push_back(param);
     }
   }
@@ -421,13 +438,13 @@ class TraceRunner {
   void call(int index) {
     const TraceCall& call = trace_.calls_[index];
     torch::jit::Stack stack;
-    for (size_t i = 0; i < call.args.size(); ++i) stack.push_back(value(call.args[i], call.kinds[i]));
+    for (size_t i = 0; i < call.args.size(); ++i)
+      stack.push_back(value(call.args[i], call.kinds[i]));
     call.op.callBoxed(stack);
     for (const IValue& result : stack) {
       if (result.isTensorList())
         for (const at::Tensor& item : result.toTensorVector()) results_[index].push_back(item);
-      else if (result.isTensor())
-        results_[index].push_back(result.toTensor());
+      else if (result.isTensor()) results_[index].push_back(result.toTensor());
     }
   }
 
@@ -440,7 +457,8 @@ class TraceRunner {
     }
     if (arg.kind == TraceArg::List) return list(arg, kind);
     if (kind == ArgKind::Tensor && arg.constant.isScalar()) return wrapped(arg.constant.toScalar());
-    if (kind == ArgKind::Float && arg.constant.isInt()) return static_cast<double>(arg.constant.toInt());
+    if (kind == ArgKind::Float && arg.constant.isInt())
+      return static_cast<double>(arg.constant.toInt());
     if (kind == ArgKind::Device && arg.constant.isNone()) return c10::Device(kNeuron);
     return arg.constant;
   }
@@ -469,7 +487,8 @@ class TraceRunner {
     }
     if (kind == ArgKind::Doubles) {
       std::vector<double> doubles;
-      for (const TraceArg& item : arg.items) doubles.push_back(value(item, ArgKind::Number).toScalar().toDouble());
+      for (const TraceArg& item : arg.items)
+        doubles.push_back(value(item, ArgKind::Number).toScalar().toDouble());
       return doubles;
     }
     if (kind == ArgKind::TensorList) {
@@ -501,14 +520,10 @@ at::Tensor TraceRunner::scalar_to_tensor(const c10::Scalar& number) {
                                                 : number.isComplex()     ? c10::kComplexDouble
                                                                          : c10::kLong);
   void* data = tensor.mutable_data_ptr();
-  if (number.isFloatingPoint())
-    *static_cast<double*>(data) = number.toDouble();
-  else if (number.isBoolean())
-    *static_cast<bool*>(data) = number.toBool();
-  else if (number.isComplex())
-    *static_cast<c10::complex<double>*>(data) = number.toComplexDouble();
-  else
-    *static_cast<int64_t*>(data) = number.toLong();
+  if (number.isFloatingPoint()) *static_cast<double*>(data) = number.toDouble();
+  else if (number.isBoolean()) *static_cast<bool*>(data) = number.toBool();
+  else if (number.isComplex()) *static_cast<c10::complex<double>*>(data) = number.toComplexDouble();
+  else *static_cast<int64_t*>(data) = number.toLong();
   return tensor;
 }
 
@@ -522,17 +537,17 @@ std::vector<TraceItem> Trace::run_eagerly(const std::vector<TraceItem>& inputs) 
       continue;
     }
     const IValue value = runner.tensor(spec.value);
-    if (value.isNone() || !value.toTensor().defined())
-      outputs.emplace_back();
-    else
-      outputs.emplace_back(value.toTensor());
+    if (value.isNone() || !value.toTensor().defined()) outputs.emplace_back();
+    else outputs.emplace_back(value.toTensor());
   }
   std::vector<at::Tensor> values;  // all values are taken before the first parameter changes
   for (const auto& [param, value] : copies_) {
     at::Tensor tensor = runner.tensor(value).toTensor();
-    values.push_back(value.kind == TraceValue::Param || calls_[value.index].is_view ? tensor.clone() : tensor);
+    values.push_back(value.kind == TraceValue::Param || calls_[value.index].is_view ? tensor.clone()
+                                                                                    : tensor);
   }
-  for (size_t i = 0; i < copies_.size(); ++i) std::get<at::Tensor>(inputs[copies_[i].first]).copy_(values[i]);
+  for (size_t i = 0; i < copies_.size(); ++i)
+    std::get<at::Tensor>(inputs[copies_[i].first]).copy_(values[i]);
   return outputs;
 }
 

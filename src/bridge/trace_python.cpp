@@ -50,7 +50,8 @@ TraceArg argument(py::handle object) {
     arg.constant = reinterpret_cast<THPDevice*>(raw)->device;
   } else if (PyList_Check(raw) || PyTuple_Check(raw)) {
     arg.kind = TraceArg::List;
-    for (py::handle item : py::reinterpret_borrow<py::sequence>(object)) arg.items.push_back(argument(item));
+    for (py::handle item : py::reinterpret_borrow<py::sequence>(object))
+      arg.items.push_back(argument(item));
   } else {
     throw py::type_error("trace: cannot record an argument of type " +
                          py::type::handle_of(object).attr("__name__").cast<std::string>());
@@ -60,10 +61,10 @@ TraceArg argument(py::handle object) {
 
 IntOp int_op(const std::string& name) {
   static const std::pair<const char*, IntOp> names[] = {
-      {"add", IntOp::Add},  {"sub", IntOp::Sub}, {"mul", IntOp::Mul}, {"floordiv", IntOp::FloorDiv},
-      {"mod", IntOp::Mod},  {"min", IntOp::Min}, {"max", IntOp::Max}, {"neg", IntOp::Neg},
-      {"eq", IntOp::Eq},    {"ne", IntOp::Ne},   {"lt", IntOp::Lt},   {"le", IntOp::Le},
-      {"gt", IntOp::Gt},    {"ge", IntOp::Ge},   {"and", IntOp::And}, {"or", IntOp::Or},
+      {"add", IntOp::Add}, {"sub", IntOp::Sub}, {"mul", IntOp::Mul}, {"floordiv", IntOp::FloorDiv},
+      {"mod", IntOp::Mod}, {"min", IntOp::Min}, {"max", IntOp::Max}, {"neg", IntOp::Neg},
+      {"eq", IntOp::Eq},   {"ne", IntOp::Ne},   {"lt", IntOp::Lt},   {"le", IntOp::Le},
+      {"gt", IntOp::Gt},   {"ge", IntOp::Ge},   {"and", IntOp::And}, {"or", IntOp::Or},
       {"not", IntOp::Not},
   };
   for (const auto& [text, op] : names)
@@ -75,10 +76,8 @@ std::vector<TraceItem> inputs_of(py::handle list) {
   std::vector<TraceItem> inputs;
   for (py::handle object : py::reinterpret_borrow<py::sequence>(list)) {
     PyObject* raw = object.ptr();
-    if (THPVariable_Check(raw))
-      inputs.emplace_back(THPVariable_Unpack(raw));
-    else if (PyLong_Check(raw))
-      inputs.emplace_back(object.cast<int64_t>());
+    if (THPVariable_Check(raw)) inputs.emplace_back(THPVariable_Unpack(raw));
+    else if (PyLong_Check(raw)) inputs.emplace_back(object.cast<int64_t>());
     else
       throw py::type_error("trace: an input is a tensor or an int, got " +
                            py::type::handle_of(object).attr("__name__").cast<std::string>());
@@ -91,10 +90,8 @@ py::list outputs_of(std::vector<TraceItem> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (auto* tensor = std::get_if<at::Tensor>(&outputs[i]))
       list[i] = py::reinterpret_steal<py::object>(THPVariable_Wrap(std::move(*tensor)));
-    else if (const auto* number = std::get_if<int64_t>(&outputs[i]))
-      list[i] = py::int_(*number);
-    else
-      list[i] = py::none();
+    else if (const auto* number = std::get_if<int64_t>(&outputs[i])) list[i] = py::int_(*number);
+    else list[i] = py::none();
   }
   return list;
 }
@@ -103,19 +100,21 @@ py::list outputs_of(std::vector<TraceItem> outputs) {
 
 void bind_trace(py::module_& m) {
   py::class_<TraceValue>(m, "Value", "A tensor or an integer of a trace.")
-      .def_property_readonly("is_int", [](const TraceValue& value) { return value.kind == TraceValue::Int; });
+      .def_property_readonly("is_int",
+                             [](const TraceValue& value) { return value.kind == TraceValue::Int; });
   py::class_<Trace>(m, "Trace", "Functional ATen calls and integer expressions over parameters.")
       .def(py::init<std::string>(), py::arg("name") = "graph")
       .def("tensor_param", &Trace::add_tensor_param)
       .def("int_param", &Trace::add_int_param)
-      .def("int_op",
-           [](Trace& trace, const std::string& name, py::object a, py::object b) {
-             IntNode node{int_op(name)};
-             node.a = int_value(trace, a).index;
-             if (!b.is_none()) node.b = int_value(trace, b).index;
-             return trace.add_int(node);
-           },
-           py::arg("name"), py::arg("a"), py::arg("b") = py::none())
+      .def(
+          "int_op",
+          [](Trace& trace, const std::string& name, py::object a, py::object b) {
+            IntNode node{int_op(name)};
+            node.a = int_value(trace, a).index;
+            if (!b.is_none()) node.b = int_value(trace, b).index;
+            return trace.add_int(node);
+          },
+          py::arg("name"), py::arg("a"), py::arg("b") = py::none())
       .def("size",
            [](Trace& trace, TraceValue tensor, int64_t dim) {
              IntNode node{IntOp::Size, dim};
@@ -134,34 +133,39 @@ void bind_trace(py::module_& m) {
              node.tensor = tensor;
              return trace.add_int(node);
            })
-      .def("call",
-           [](Trace& trace, const std::string& name, py::sequence args, py::dict keywords) {
-             std::vector<TraceArg> list;
-             for (py::handle object : args) list.push_back(argument(object));
-             std::vector<std::pair<std::string, TraceArg>> named;
-             for (auto item : keywords) named.emplace_back(item.first.cast<std::string>(), argument(item.second));
-             return trace.add_call(name, std::move(list), named);
-           },
-           py::arg("name"), py::arg("args"), py::arg("keywords") = py::dict())
-      .def("result", [](Trace&, int call, int item) { return TraceValue{TraceValue::Result, call, item}; },
-           py::arg("call"), py::arg("item") = 0)
+      .def(
+          "call",
+          [](Trace& trace, const std::string& name, py::sequence args, py::dict keywords) {
+            std::vector<TraceArg> list;
+            for (py::handle object : args) list.push_back(argument(object));
+            std::vector<std::pair<std::string, TraceArg>> named;
+            for (auto item : keywords)
+              named.emplace_back(item.first.cast<std::string>(), argument(item.second));
+            return trace.add_call(name, std::move(list), named);
+          },
+          py::arg("name"), py::arg("args"), py::arg("keywords") = py::dict())
+      .def(
+          "result",
+          [](Trace&, int call, int item) { return TraceValue{TraceValue::Result, call, item}; },
+          py::arg("call"), py::arg("item") = 0)
       .def("copy_to", &Trace::add_copy, py::arg("param"), py::arg("value"))
-      .def("set_results",
-           [](Trace& trace, py::sequence results, py::object strides) {
-             std::vector<TraceValue> values;
-             for (py::handle object : results)
-               values.push_back(object.is_none() ? TraceValue{} : int_value(trace, object));
-             std::vector<std::vector<TraceValue>> all;
-             if (!strides.is_none())
-               for (py::handle list : py::reinterpret_borrow<py::sequence>(strides)) {
-                 all.emplace_back();
-                 if (list.is_none()) continue;
-                 for (py::handle stride : py::reinterpret_borrow<py::sequence>(list))
-                   all.back().push_back(int_value(trace, stride));
-               }
-             trace.set_results(std::move(values), std::move(all));
-           },
-           py::arg("results"), py::arg("strides") = py::none())
+      .def(
+          "set_results",
+          [](Trace& trace, py::sequence results, py::object strides) {
+            std::vector<TraceValue> values;
+            for (py::handle object : results)
+              values.push_back(object.is_none() ? TraceValue{} : int_value(trace, object));
+            std::vector<std::vector<TraceValue>> all;
+            if (!strides.is_none())
+              for (py::handle list : py::reinterpret_borrow<py::sequence>(strides)) {
+                all.emplace_back();
+                if (list.is_none()) continue;
+                for (py::handle stride : py::reinterpret_borrow<py::sequence>(list))
+                  all.back().push_back(int_value(trace, stride));
+              }
+            trace.set_results(std::move(values), std::move(all));
+          },
+          py::arg("results"), py::arg("strides") = py::none())
       .def("run",
            [](Trace& trace, py::handle inputs) {
              std::vector<TraceItem> items = inputs_of(inputs);
@@ -173,7 +177,8 @@ void bind_trace(py::module_& m) {
              }
              return outputs_of(std::move(outputs));
            })
-      .def("describe", [](Trace& trace, py::handle inputs) { return trace.describe(inputs_of(inputs)); })
+      .def("describe",
+           [](Trace& trace, py::handle inputs) { return trace.describe(inputs_of(inputs)); })
       .def_property_readonly("program_count", &Trace::program_count)
       .def_property_readonly("last_reason", &Trace::last_reason)
       .def_property_readonly("name", &Trace::name)

@@ -16,7 +16,8 @@ enum { TN_CODEGEN_API_VERSION = 1, TN_CODEGEN_ERROR_SIZE = 256 };
 // Instruction sets, in rising order; the numbers are those of tn_isa_t.
 enum { TN_CODEGEN_GENERIC, TN_CODEGEN_AVX2, TN_CODEGEN_AVX512, TN_CODEGEN_ISA_COUNT };
 
-typedef struct tn_codegen_session tn_codegen_session_t;  // a target machine and a context, one thread at a time
+typedef struct tn_codegen_session
+    tn_codegen_session_t;  // a target machine and a context, one thread at a time
 
 typedef enum tn_codegen_format {
   TN_CODEGEN_OBJECT,    // relocatable ELF64
@@ -25,14 +26,14 @@ typedef enum tn_codegen_format {
 } tn_codegen_format_t;
 
 typedef struct tn_codegen_api {
-  uint32_t version;     // TN_CODEGEN_API_VERSION
-  uint32_t size;        // sizeof(tn_codegen_api_t)
+  uint32_t version;              // TN_CODEGEN_API_VERSION
+  uint32_t size;                 // sizeof(tn_codegen_api_t)
   const char* (*emitter)(void);  // LLVM version and emitter revision: equal text means equal code
   int (*session_create)(int isa, tn_codegen_session_t** out_session, char* error);
   void (*session_destroy)(tn_codegen_session_t* session);
   // Code of one verified program; its function is the only global function. |out_data| is malloc'ed.
-  int (*compile)(tn_codegen_session_t* session, const tn_kernel_program_t* program, tn_codegen_format_t format,
-                 void** out_data, size_t* out_size, char* error);
+  int (*compile)(tn_codegen_session_t* session, const tn_kernel_program_t* program,
+                 tn_codegen_format_t format, void** out_data, size_t* out_size, char* error);
 } tn_codegen_api_t;
 
 #endif  // TN_CODEGEN_CODEGEN_API_H_

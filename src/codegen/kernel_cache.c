@@ -27,13 +27,13 @@ enum { PENDING, READY, FAILED };
 
 typedef struct tn_kernel_entry {
   uint64_t hash;
-  _Atomic uint32_t state;      // release store pairs with the acquire load of a lookup
-  _Atomic int32_t owner;       // process that produces it: a fork loses the producing thread
-  tn_kernel_fn_t kernel;       // READY
-  tn_code_t code;              // FAILED
+  _Atomic uint32_t state;  // release store pairs with the acquire load of a lookup
+  _Atomic int32_t owner;   // process that produces it: a fork loses the producing thread
+  tn_kernel_fn_t kernel;   // READY
+  tn_code_t code;          // FAILED
   char message[TN_CODEGEN_ERROR_SIZE];
   size_t size;
-  uint8_t bytes[];             // canonical program
+  uint8_t bytes[];  // canonical program
 } tn_kernel_entry_t;
 
 typedef struct tn_kernel_table {
@@ -47,9 +47,11 @@ static size_t entry_count;                 // guarded by table_lock
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
-  _Atomic int64_t memory_hits, disk_hits, generated, failures, bad_entries, generate_ns, load_ns, entries, code_bytes;
+  _Atomic int64_t memory_hits, disk_hits, generated, failures, bad_entries, generate_ns, load_ns,
+      entries, code_bytes;
 } stats;
-#define COUNT(field, amount) atomic_fetch_add_explicit(&stats.field, (int64_t)(amount), memory_order_relaxed)
+#define COUNT(field, amount) \
+  atomic_fetch_add_explicit(&stats.field, (int64_t)(amount), memory_order_relaxed)
 
 // ---- sessions of the code generator: one per concurrent caller, kept ------------------------------------------
 enum { SESSIONS = 32 };
@@ -85,12 +87,14 @@ static void give_session(const tn_codegen_api_t* api, tn_codegen_session_t* sess
 }
 
 // ---- table ---------------------------------------------------------------------------------------------------
-static tn_kernel_entry_t* find(const tn_kernel_table_t* t, uint64_t hash, const uint8_t* bytes, size_t size) {
+static tn_kernel_entry_t* find(const tn_kernel_table_t* t, uint64_t hash, const uint8_t* bytes,
+                               size_t size) {
   if (!t) return NULL;
   for (size_t i = hash & t->mask;; i = (i + 1) & t->mask) {
     tn_kernel_entry_t* entry = atomic_load_explicit(&t->slots[i], memory_order_acquire);
     if (!entry) return NULL;
-    if (entry->hash == hash && entry->size == size && memcmp(entry->bytes, bytes, size) == 0) return entry;
+    if (entry->hash == hash && entry->size == size && memcmp(entry->bytes, bytes, size) == 0)
+      return entry;
   }
 }
 
@@ -123,12 +127,14 @@ static tn_kernel_table_t* grow(void) {
 }
 
 // The entry of the key; *out_is_mine if this thread must produce it. NULL without memory.
-static tn_kernel_entry_t* find_or_insert(uint64_t hash, const uint8_t* bytes, size_t size, bool* out_is_mine) {
+static tn_kernel_entry_t* find_or_insert(uint64_t hash, const uint8_t* bytes, size_t size,
+                                         bool* out_is_mine) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, watch_forks);
   *out_is_mine = false;
   pthread_mutex_lock(&table_lock);
-  tn_kernel_entry_t* entry = find(atomic_load_explicit(&table, memory_order_relaxed), hash, bytes, size);
+  tn_kernel_entry_t* entry =
+      find(atomic_load_explicit(&table, memory_order_relaxed), hash, bytes, size);
   if (!entry) {
     tn_kernel_table_t* t = grow();
     entry = t ? calloc(1, sizeof *entry + size) : NULL;
@@ -148,8 +154,8 @@ static tn_kernel_entry_t* find_or_insert(uint64_t hash, const uint8_t* bytes, si
 }
 
 // ---- production ------------------------------------------------------------------------------------------------
-static void dump(const tn_codegen_api_t* api, tn_codegen_session_t* session, const tn_kernel_program_t* program,
-                 uint64_t hash) {
+static void dump(const tn_codegen_api_t* api, tn_codegen_session_t* session,
+                 const tn_kernel_program_t* program, uint64_t hash) {
   const char* folder = tn_option_string(TN_OPTION_TN_DUMP);
   if (!folder[0]) return;
   tn_status_free(tn_os_make_folders(folder));
@@ -170,14 +176,15 @@ static void dump(const tn_codegen_api_t* api, tn_codegen_session_t* session, con
       tn_log(TN_LOG_WARNING, "kernel dump: %s", error);
       continue;
     }
-    snprintf(path, sizeof path, "%s/kernel-%016llx.%s", folder, (unsigned long long)hash, kinds[i].ending);
+    snprintf(path, sizeof path, "%s/kernel-%016llx.%s", folder, (unsigned long long)hash,
+             kinds[i].ending);
     tn_status_free(tn_os_write_file(path, data, size));
     free(data);
   }
 }
 
-static tn_status_t generate(const tn_codegen_api_t* api, const tn_kernel_program_t* program, uint64_t hash,
-                            void** out_object, size_t* out_size) {
+static tn_status_t generate(const tn_codegen_api_t* api, const tn_kernel_program_t* program,
+                            uint64_t hash, void** out_object, size_t* out_size) {
   TN_TRY(tn_kernel_program_verify(program));
   tn_codegen_session_t* session;
   TN_TRY(take_session(api, &session));
@@ -207,11 +214,12 @@ static tn_status_t produce(const tn_kernel_program_t* program, const tn_kernel_e
                            tn_kernel_fn_t* out_kernel) {
   const tn_codegen_api_t* api;
   TN_TRY(tn_codegen_plugin(&api));
-  const tn_object_key_t key =
-      tn_object_key(api->emitter(), tn_codegen_isa_name(tn_codegen_isa()), entry->bytes, entry->size);
+  const tn_object_key_t key = tn_object_key(api->emitter(), tn_codegen_isa_name(tn_codegen_isa()),
+                                            entry->bytes, entry->size);
   void* object = NULL;
   size_t size = 0;
-  const tn_object_fault_t found = tn_object_cache_read(&key, entry->bytes, entry->size, &object, &size);
+  const tn_object_fault_t found =
+      tn_object_cache_read(&key, entry->bytes, entry->size, &object, &size);
   if (found == TN_OBJECT_HIT) {
     tn_status_t status = load(object, size, out_kernel);
     free(object);
@@ -262,7 +270,8 @@ tn_status_t tn_kernel_lookup(const tn_kernel_program_t* program, tn_kernel_fn_t*
     return tn_kernel_program_verify(program);
   const size_t size = tn_kernel_program_pack(program, bytes);
   const uint64_t hash = tn_hash_bytes(bytes, size, 0);
-  tn_kernel_entry_t* entry = find(atomic_load_explicit(&table, memory_order_acquire), hash, bytes, size);
+  tn_kernel_entry_t* entry =
+      find(atomic_load_explicit(&table, memory_order_acquire), hash, bytes, size);
   if (entry && atomic_load_explicit(&entry->state, memory_order_acquire) == READY) {
     COUNT(memory_hits, 1);
     *out_kernel = entry->kernel;
@@ -293,12 +302,13 @@ static void lookup_range(void* context, int64_t begin, int64_t end, int worker) 
   (void)worker;
   for (int64_t i = begin; i < end; ++i) {
     tn_status_t status = tn_kernel_lookup(many->programs[i], &many->kernels[i]), none = TN_OK;
-    if (status && !atomic_compare_exchange_strong(&many->failure, &none, status)) tn_status_free(status);
+    if (status && !atomic_compare_exchange_strong(&many->failure, &none, status))
+      tn_status_free(status);
   }
 }
 
-tn_status_t tn_kernel_lookup_many(const tn_kernel_program_t* const* programs, int count, tn_kernel_fn_t* out_kernels,
-                                  tn_pool_t* pool) {
+tn_status_t tn_kernel_lookup_many(const tn_kernel_program_t* const* programs, int count,
+                                  tn_kernel_fn_t* out_kernels, tn_pool_t* pool) {
   tn_lookup_many_t many = {.programs = programs, .kernels = out_kernels};
   if (count > 1) {
     tn_pool_run(pool, count, 1, lookup_range, &many);
@@ -322,8 +332,10 @@ void tn_kernel_cache_forget(void) {
 
 void tn_kernel_cache_stats(tn_kernel_cache_stats_t* out) {
 #define READ(field) out->field = atomic_load_explicit(&stats.field, memory_order_relaxed);
-  READ(memory_hits) READ(disk_hits) READ(generated) READ(failures) READ(bad_entries)
-  READ(generate_ns) READ(load_ns) READ(entries) READ(code_bytes)
+  READ(memory_hits)
+  READ(disk_hits)
+  READ(generated)
+  READ(failures) READ(bad_entries) READ(generate_ns) READ(load_ns) READ(entries) READ(code_bytes)
 #undef READ
 }
 
@@ -333,7 +345,8 @@ tn_status_t tn_codegen_open(void) {
   tn_codegen_session_t* session;
   TN_TRY(take_session(api, &session));
   // The first program of a process costs three times the next ones: let it be an empty copy.
-  tn_kernel_program_t warm = {.loop_count = 1, .parallel_count = 1, .phase_count = 1, .operand_count = 2, .inst_count = 2};
+  tn_kernel_program_t warm = {
+      .loop_count = 1, .parallel_count = 1, .phase_count = 1, .operand_count = 2, .inst_count = 2};
   warm.operand[0] = (tn_kernel_operand_t){TN_F32, TN_OPERAND_INPUT, TN_OPERAND_CONTIGUOUS, 0};
   warm.operand[1] = (tn_kernel_operand_t){TN_F32, TN_OPERAND_OUTPUT, TN_OPERAND_CONTIGUOUS, 0};
   warm.inst[0] = (tn_kernel_inst_t){.op = TN_KOP_LOAD, .dtype = TN_F32};

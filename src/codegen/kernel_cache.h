@@ -7,8 +7,8 @@
 
 // tn_kernel_lookup for |count| programs, generating the missing ones side by side on |pool| (NULL: one after the
 // other). The first failure is returned; kernels that failed are NULL.
-tn_status_t tn_kernel_lookup_many(const tn_kernel_program_t* const* programs, int count, tn_kernel_fn_t* out_kernels,
-                                  tn_pool_t* pool);
+tn_status_t tn_kernel_lookup_many(const tn_kernel_program_t* const* programs, int count,
+                                  tn_kernel_fn_t* out_kernels, tn_pool_t* pool);
 // Forgets all kernels in memory, so that the next lookups go to disk (code stays valid). For tests and tools.
 void tn_kernel_cache_forget(void);
 

@@ -9,7 +9,9 @@
 #include "ir/float_bits.h"
 
 static tn_dtype_class_t class_of(int dtype) { return tn_dtype_class((tn_dtype_t)dtype); }
-static unsigned width_of(int dtype) { return dtype == TN_BOOL ? 1 : 8 * (unsigned)tn_dtype_size((tn_dtype_t)dtype); }
+static unsigned width_of(int dtype) {
+  return dtype == TN_BOOL ? 1 : 8 * (unsigned)tn_dtype_size((tn_dtype_t)dtype);
+}
 static bool is_f64(int dtype) { return dtype == TN_F64; }
 
 // Keeps the low bits that |dtype| has, extended to 64.
@@ -78,7 +80,7 @@ static tn_eval_t bitcast(int to, int from, tn_eval_t x) {
 
 // ---- floats ----------------------------------------------------------------------------------------------------
 // min and max: a NaN wins, the first one if both are; equal values give b.
-#define FLOAT_EXTREME(a, b, relation) (isnan(a) ? (a) : (a) relation (b) ? (a) : (b))
+#define FLOAT_EXTREME(a, b, relation) (isnan(a) ? (a) : (a)relation(b) ? (a) : (b))
 
 static bool float_unary_f32(int op, float x, float* out) {
   switch (op) {
@@ -113,17 +115,17 @@ static bool float_unary_f64(int op, double x, double* out) {
   }
 }
 
-#define FLOAT_BINARY(name, type)                                              \
-  static bool name(int op, type x, type y, type* out) {                       \
-    switch (op) {                                                             \
-      case TN_OP_ADD: *out = x + y; return true;                              \
-      case TN_OP_SUB: *out = x - y; return true;                              \
-      case TN_OP_MUL: *out = x * y; return true;                              \
-      case TN_OP_DIV: *out = x / y; return true;                              \
-      case TN_OP_MIN: *out = FLOAT_EXTREME(x, y, <); return true;             \
-      case TN_OP_MAX: *out = FLOAT_EXTREME(x, y, >); return true;             \
-      default: return false;                                                  \
-    }                                                                         \
+#define FLOAT_BINARY(name, type)                                  \
+  static bool name(int op, type x, type y, type* out) {           \
+    switch (op) {                                                 \
+      case TN_OP_ADD: *out = x + y; return true;                  \
+      case TN_OP_SUB: *out = x - y; return true;                  \
+      case TN_OP_MUL: *out = x * y; return true;                  \
+      case TN_OP_DIV: *out = x / y; return true;                  \
+      case TN_OP_MIN: *out = FLOAT_EXTREME(x, y, <); return true; \
+      case TN_OP_MAX: *out = FLOAT_EXTREME(x, y, >); return true; \
+      default: return false;                                      \
+    }                                                             \
   }
 FLOAT_BINARY(float_binary_f32, float)
 FLOAT_BINARY(float_binary_f64, double)
@@ -140,7 +142,8 @@ static uint64_t int_divide(int dtype, bool is_remainder, tn_eval_t a, tn_eval_t 
 }
 
 static uint64_t int_power(int dtype, tn_eval_t a, tn_eval_t b) {
-  if (class_of(dtype) == TN_CLASS_SIGNED && b.i < 0) return a.i == 1 ? 1 : a.i == -1 ? (b.i & 1 ? UINT64_MAX : 1) : 0;
+  if (class_of(dtype) == TN_CLASS_SIGNED && b.i < 0)
+    return a.i == 1 ? 1 : a.i == -1 ? (b.i & 1 ? UINT64_MAX : 1) : 0;
   uint64_t result = 1, square = (uint64_t)a.i;
   for (uint64_t n = (uint64_t)b.i; n; n >>= 1, square *= square)
     if (n & 1) result *= square;
@@ -161,16 +164,21 @@ static uint64_t int_shift(int op, int dtype, tn_eval_t a, tn_eval_t b) {
 
 static bool int_unary(int op, int dtype, tn_eval_t a, uint64_t* out) {
   const unsigned width = width_of(dtype);
-  const uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1, bits = (uint64_t)a.i & mask;
+  const uint64_t mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1,
+                 bits = (uint64_t)a.i & mask;
   switch (op) {
     case TN_OP_NEG: *out = -(uint64_t)a.i; return true;
-    case TN_OP_ABS: *out = class_of(dtype) == TN_CLASS_SIGNED && a.i < 0 ? -(uint64_t)a.i : (uint64_t)a.i; return true;
+    case TN_OP_ABS:
+      *out = class_of(dtype) == TN_CLASS_SIGNED && a.i < 0 ? -(uint64_t)a.i : (uint64_t)a.i;
+      return true;
     case TN_OP_SIGN:
       *out = a.i == 0 ? 0 : class_of(dtype) == TN_CLASS_SIGNED && a.i < 0 ? UINT64_MAX : 1;
       return true;
     case TN_OP_NOT: *out = ~(uint64_t)a.i; return true;
     case TN_OP_POPCNT: *out = (uint64_t)__builtin_popcountll(bits); return true;
-    case TN_OP_CLZ: *out = bits ? (uint64_t)__builtin_clzll(bits) - (64 - width) : width; return true;
+    case TN_OP_CLZ:
+      *out = bits ? (uint64_t)__builtin_clzll(bits) - (64 - width) : width;
+      return true;
     case TN_OP_CEIL:
     case TN_OP_FLOOR:
     case TN_OP_TRUNC:
@@ -212,14 +220,14 @@ static bool int_binary(int op, int dtype, tn_eval_t a, tn_eval_t b, uint64_t* ou
 }
 
 static bool compare(int direction, int dtype, tn_eval_t a, tn_eval_t b) {
-#define COMPARE(x, y)                       \
-  switch (direction) {                      \
-    case TN_EQ: return (x) == (y);          \
-    case TN_NE: return (x) != (y);          \
-    case TN_LT: return (x) < (y);           \
-    case TN_LE: return (x) <= (y);          \
-    case TN_GT: return (x) > (y);           \
-    default: return (x) >= (y);             \
+#define COMPARE(x, y)              \
+  switch (direction) {             \
+    case TN_EQ: return (x) == (y); \
+    case TN_NE: return (x) != (y); \
+    case TN_LT: return (x) < (y);  \
+    case TN_LE: return (x) <= (y); \
+    case TN_GT: return (x) > (y);  \
+    default: return (x) >= (y);    \
   }
   switch (class_of(dtype)) {
     case TN_CLASS_FLOAT:
@@ -263,7 +271,8 @@ void tn_math_call_f32(int32_t function, const float* x, const float* y, float* o
   }
 }
 
-void tn_math_call_f64(int32_t function, const double* x, const double* y, double* out, int64_t lanes) {
+void tn_math_call_f64(int32_t function, const double* x, const double* y, double* out,
+                      int64_t lanes) {
   for (int64_t i = 0; i < lanes; ++i) {
     switch (function) {
       case TN_MATH_CALL_LGAMMA: out[i] = tn_math_lgamma_f64(x[i]); break;
@@ -299,13 +308,14 @@ static bool eval_lane(int op, int dtype, tn_eval_t a, tn_eval_t b, tn_eval_t* ou
 }
 
 static tn_eval_t fma_lane(int dtype, tn_eval_t a, tn_eval_t b, tn_eval_t c) {
-  if (class_of(dtype) != TN_CLASS_FLOAT) return wrap(dtype, (uint64_t)a.i * (uint64_t)b.i + (uint64_t)c.i);
+  if (class_of(dtype) != TN_CLASS_FLOAT)
+    return wrap(dtype, (uint64_t)a.i * (uint64_t)b.i + (uint64_t)c.i);
   if (is_f64(dtype)) return (tn_eval_t){.d = fma(a.d, b.d, c.d)};
   return tn_eval_round(dtype, (tn_eval_t){.f = fmaf(a.f, b.f, c.f)});
 }
 
-bool tn_kernel_eval(const tn_kernel_inst_t* inst, int from, int count, const tn_eval_t* a, const tn_eval_t* b,
-                    const tn_eval_t* c, tn_eval_t* out) {
+bool tn_kernel_eval(const tn_kernel_inst_t* inst, int from, int count, const tn_eval_t* a,
+                    const tn_eval_t* b, const tn_eval_t* c, tn_eval_t* out) {
   for (int i = 0; i < count; ++i) {
     switch (inst->op) {
       case TN_OP_CONVERT: out[i] = convert(inst->dtype, from, a[i]); break;
@@ -314,11 +324,14 @@ bool tn_kernel_eval(const tn_kernel_inst_t* inst, int from, int count, const tn_
       case TN_OP_SELECT: out[i] = a[i].i ? b[i] : c[i]; break;
       case TN_OP_FMA: out[i] = fma_lane(inst->dtype, a[i], b[i], c[i]); break;
       case TN_OP_IS_FINITE:
-        out[i] = (tn_eval_t){.i = is_f64(from) ? isfinite(a[i].d) : class_of(from) != TN_CLASS_FLOAT || isfinite(a[i].f)};
+        out[i] =
+            (tn_eval_t){.i = is_f64(from) ? isfinite(a[i].d)
+                                          : class_of(from) != TN_CLASS_FLOAT || isfinite(a[i].f)};
         break;
       case TN_OP_CLAMP: {  // min(max(x, low), high)
         tn_eval_t x;
-        if (!eval_lane(TN_OP_MAX, inst->dtype, b[i], a[i], &x) || !eval_lane(TN_OP_MIN, inst->dtype, x, c[i], &x))
+        if (!eval_lane(TN_OP_MAX, inst->dtype, b[i], a[i], &x) ||
+            !eval_lane(TN_OP_MIN, inst->dtype, x, c[i], &x))
           return false;
         out[i] = x;
         break;
@@ -340,7 +353,10 @@ tn_eval_t tn_eval_combine(int kind, int dtype, tn_eval_t a, tn_eval_t b) {
 
 tn_eval_t tn_eval_identity(int kind, int dtype) {
   if (class_of(dtype) == TN_CLASS_FLOAT) {
-    const float x = kind == TN_REDUCE_PROD ? 1 : kind == TN_REDUCE_MAX ? -INFINITY : kind == TN_REDUCE_MIN ? INFINITY : 0;
+    const float x = kind == TN_REDUCE_PROD  ? 1
+                    : kind == TN_REDUCE_MAX ? -INFINITY
+                    : kind == TN_REDUCE_MIN ? INFINITY
+                                            : 0;
     return is_f64(dtype) ? (tn_eval_t){.d = x} : (tn_eval_t){.f = x};
   }
   const uint64_t top = UINT64_C(1) << (width_of(dtype) - 1);

@@ -19,8 +19,8 @@ tn_eval_t tn_eval_round(int dtype, tn_eval_t value);
 
 // out[0..count) of one elementwise instruction; |from| is the dtype of its first operand. |out| may be an operand.
 // UNIMPLEMENTED (false) if the operation has no meaning on the dtype.
-bool tn_kernel_eval(const tn_kernel_inst_t* inst, int from, int count, const tn_eval_t* a, const tn_eval_t* b,
-                    const tn_eval_t* c, tn_eval_t* out);
+bool tn_kernel_eval(const tn_kernel_inst_t* inst, int from, int count, const tn_eval_t* a,
+                    const tn_eval_t* b, const tn_eval_t* c, tn_eval_t* out);
 // combine(a, b) of a reduction, and its identity; |dtype| as accumulated (F32 for small floats).
 tn_eval_t tn_eval_combine(int kind, int dtype, tn_eval_t a, tn_eval_t b);
 tn_eval_t tn_eval_identity(int kind, int dtype);

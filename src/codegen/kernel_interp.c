@@ -46,7 +46,8 @@ static void run_inst(tn_run_t* run, int i, int64_t first, int lane) {
     case TN_KOP_LOAD: {
       const int64_t step = lane_stride(run, inst->index);
       const intptr_t at = run->base[inst->index] + first * step;
-      for (int j = 0; j < run->count; ++j) out[j] = tn_eval_load(inst->dtype, (const void*)(at + j * step));
+      for (int j = 0; j < run->count; ++j)
+        out[j] = tn_eval_load(inst->dtype, (const void*)(at + j * step));
       break;
     }
     case TN_KOP_STORE: {
@@ -73,8 +74,8 @@ static void run_inst(tn_run_t* run, int i, int64_t first, int lane) {
       }
       break;
     default:
-      if (!tn_kernel_eval(inst, run->p->inst[inst->a].dtype, run->count, a, run->value[inst->b], run->value[inst->c],
-                          out))
+      if (!tn_kernel_eval(inst, run->p->inst[inst->a].dtype, run->count, a, run->value[inst->b],
+                          run->value[inst->c], out))
         run->failed = true;
       break;
   }
@@ -108,7 +109,8 @@ static void run_reduced(tn_run_t* run, int phase, int depth, int64_t first) {
   memcpy(saved, run->base, sizeof saved);
   for (int64_t i = 0; i < run->args->dim[loop]; ++i) {
     run_reduced(run, phase, depth + 1, first);
-    for (int k = 0; k < run->p->operand_count; ++k) run->base[k] += (intptr_t)stride_of(run, k, loop);
+    for (int k = 0; k < run->p->operand_count; ++k)
+      run->base[k] += (intptr_t)stride_of(run, k, loop);
   }
   memcpy(run->base, saved, sizeof saved);
 }
@@ -127,7 +129,8 @@ static void end_accs(tn_run_t* run, int phase) {
     tn_eval_t* acc = run->acc[i];
     if (run->is_reduced_vector) {
       for (int half = LANES / 2; half >= 1; half /= 2)
-        for (int j = 0; j < half; ++j) acc[j] = tn_eval_combine(inst->index, acc_dtype(inst), acc[j], acc[j + half]);
+        for (int j = 0; j < half; ++j)
+          acc[j] = tn_eval_combine(inst->index, acc_dtype(inst), acc[j], acc[j + half]);
       for (int j = 0; j < BLOCK; ++j) run->value[i][j] = tn_eval_round(inst->dtype, acc[0]);
     } else {
       for (int j = 0; j < BLOCK; ++j) run->value[i][j] = tn_eval_round(inst->dtype, acc[j]);
@@ -138,7 +141,8 @@ static void end_accs(tn_run_t* run, int phase) {
 // Values of a POINT phase of a reduced row: one lane each, for all lanes of later rows.
 static void spread_point(tn_run_t* run, int phase) {
   for (int i = 0; i < run->p->inst_count; ++i)
-    for (int j = 1; j < BLOCK && run->p->inst[i].phase == phase; ++j) run->value[i][j] = run->value[i][0];
+    for (int j = 1; j < BLOCK && run->p->inst[i].phase == phase; ++j)
+      run->value[i][j] = run->value[i][0];
 }
 
 // All phases for one outer point, or for |count| vector points from |first|.
@@ -156,15 +160,17 @@ static void run_point(tn_run_t* run, int64_t first, int count) {
   }
 }
 
-tn_status_t tn_kernel_program_interpret(const tn_kernel_program_t* program, const tn_kernel_args_t* args,
-                                        int64_t outer_begin, int64_t outer_end, int64_t vector_begin,
+tn_status_t tn_kernel_program_interpret(const tn_kernel_program_t* program,
+                                        const tn_kernel_args_t* args, int64_t outer_begin,
+                                        int64_t outer_end, int64_t vector_begin,
                                         int64_t vector_end) {
   tn_run_t run;
   run.p = program;
   run.args = args;
   run.failed = false;
   run.is_reduced_vector = program->vector_loop >= program->parallel_count;
-  run.reduced_count = program->loop_count - program->parallel_count - (run.is_reduced_vector ? 1 : 0);
+  run.reduced_count =
+      program->loop_count - program->parallel_count - (run.is_reduced_vector ? 1 : 0);
   const int outer_count = program->parallel_count - (run.is_reduced_vector ? 0 : 1);
   for (int64_t outer = outer_begin; outer < outer_end; ++outer) {
     for (int k = 0; k < program->operand_count; ++k) run.base[k] = (intptr_t)args->ptr[k];
@@ -172,7 +178,8 @@ tn_status_t tn_kernel_program_interpret(const tn_kernel_program_t* program, cons
     for (int l = outer_count - 1; l >= 0; --l) {
       const int64_t index = l == 0 ? rest : rest % args->dim[l];
       if (l > 0) rest /= args->dim[l];
-      for (int k = 0; k < program->operand_count; ++k) run.base[k] += (intptr_t)(index * stride_of(&run, k, l));
+      for (int k = 0; k < program->operand_count; ++k)
+        run.base[k] += (intptr_t)(index * stride_of(&run, k, l));
     }
     if (run.is_reduced_vector) {
       run_point(&run, 0, 1);
@@ -181,5 +188,7 @@ tn_status_t tn_kernel_program_interpret(const tn_kernel_program_t* program, cons
     for (int64_t first = vector_begin; first < vector_end; first += BLOCK)
       run_point(&run, first, vector_end - first < BLOCK ? (int)(vector_end - first) : BLOCK);
   }
-  return run.failed ? TN_ERROR(TN_INTERNAL, "kernel program: an instruction has no meaning on its dtype") : TN_OK;
+  return run.failed
+             ? TN_ERROR(TN_INTERNAL, "kernel program: an instruction has no meaning on its dtype")
+             : TN_OK;
 }

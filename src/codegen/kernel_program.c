@@ -44,9 +44,9 @@ int tn_kernel_inst_operand_count(const tn_kernel_inst_t* inst) {
 
 size_t tn_kernel_program_pack(const tn_kernel_program_t* program, uint8_t* out_bytes) {
   uint8_t* at = out_bytes;
-  const uint8_t head[] = {program->loop_count,  program->parallel_count, program->vector_loop,
-                          program->phase_count, program->operand_count,  program->scalar_count,
-                          program->inst_count,  0};
+  const uint8_t head[] = {
+      program->loop_count,    program->parallel_count, program->vector_loop, program->phase_count,
+      program->operand_count, program->scalar_count,   program->inst_count,  0};
 #define TN_PACK(data, size) (memcpy(at, (data), (size)), at += (size))
   TN_PACK(head, sizeof head);
   TN_PACK(program->phase_is_point, program->phase_count);
@@ -71,7 +71,8 @@ bool tn_kernel_program_unpack(const uint8_t* bytes, size_t size, tn_kernel_progr
   if (p->phase_count > TN_KERNEL_PHASES || p->operand_count > TN_KERNEL_OPERANDS ||
       p->scalar_count > TN_KERNEL_SCALARS || p->inst_count > TN_KERNEL_INSTRUCTIONS)
     return false;
-  const size_t operands = p->operand_count * sizeof p->operand[0], insts = p->inst_count * sizeof p->inst[0];
+  const size_t operands = p->operand_count * sizeof p->operand[0],
+               insts = p->inst_count * sizeof p->inst[0];
   if (size != 8u + p->phase_count + p->scalar_count + operands + insts) return false;
   const uint8_t* at = bytes + 8;
   memcpy(p->phase_is_point, at, p->phase_count);
@@ -83,14 +84,17 @@ bool tn_kernel_program_unpack(const uint8_t* bytes, size_t size, tn_kernel_progr
 
 // ---- checks ------------------------------------------------------------------------------------------------
 static bool is_supported_dtype(int dtype) { return dtype <= TN_F64; }
-static bool is_float(int dtype) { return is_supported_dtype(dtype) && tn_dtype_is_float((tn_dtype_t)dtype); }
+static bool is_float(int dtype) {
+  return is_supported_dtype(dtype) && tn_dtype_is_float((tn_dtype_t)dtype);
+}
 
 #define BAD(...) return TN_ERROR(TN_INTERNAL, "kernel program: " __VA_ARGS__)
 
 static tn_status_t verify_elementwise(const tn_kernel_program_t* p, int i) {
   const tn_kernel_inst_t* inst = &p->inst[i];
   const char* name = op_rows[inst->op].name;
-  if (op_rows[inst->op].fusion != TN_FUSION_ELEMENTWISE) BAD("instruction %d: %s is not elementwise", i, name);
+  if (op_rows[inst->op].fusion != TN_FUSION_ELEMENTWISE)
+    BAD("instruction %d: %s is not elementwise", i, name);
   const int a = p->inst[inst->a].dtype;
   const int b = op_rows[inst->op].operands > 1 ? p->inst[inst->b].dtype : a;
   const int c = op_rows[inst->op].operands > 2 ? p->inst[inst->c].dtype : b;
@@ -108,11 +112,13 @@ static tn_status_t verify_elementwise(const tn_kernel_program_t* p, int i) {
       if (inst->dtype != TN_BOOL) BAD("instruction %d: %s gives dtype %d", i, name, inst->dtype);
       return TN_OK;
     case TN_OP_SELECT:
-      if (a != TN_BOOL || b != c || b != inst->dtype) BAD("instruction %d: select of dtypes %d, %d, %d", i, a, b, c);
+      if (a != TN_BOOL || b != c || b != inst->dtype)
+        BAD("instruction %d: select of dtypes %d, %d, %d", i, a, b, c);
       return TN_OK;
     case TN_OP_COMPLEX:
     case TN_OP_REAL:
-    case TN_OP_IMAG: return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: %s is not in kernels", name);
+    case TN_OP_IMAG:
+      return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: %s is not in kernels", name);
     default:
       if (a != b || b != c || a != inst->dtype)
         BAD("instruction %d: %s of dtypes %d, %d, %d to %d", i, name, a, b, c, inst->dtype);
@@ -122,11 +128,15 @@ static tn_status_t verify_elementwise(const tn_kernel_program_t* p, int i) {
 
 static tn_status_t verify_inst(const tn_kernel_program_t* p, int i) {
   const tn_kernel_inst_t* inst = &p->inst[i];
-  if (inst->phase >= p->phase_count) BAD("instruction %d: phase %d of %d", i, inst->phase, p->phase_count);
-  if (i > 0 && inst->phase < p->inst[i - 1].phase) BAD("instruction %d: phases are not in order", i);
+  if (inst->phase >= p->phase_count)
+    BAD("instruction %d: phase %d of %d", i, inst->phase, p->phase_count);
+  if (i > 0 && inst->phase < p->inst[i - 1].phase)
+    BAD("instruction %d: phases are not in order", i);
   if (inst->op != TN_KOP_STORE && !is_supported_dtype(inst->dtype))
-    return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: instruction %d: dtype %d is not in kernels", i, inst->dtype);
-  if (inst->op < TN_KOP_LOAD && inst->op >= TN_OP_COUNT) BAD("instruction %d: operation %d is unknown", i, inst->op);
+    return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: instruction %d: dtype %d is not in kernels",
+                    i, inst->dtype);
+  if (inst->op < TN_KOP_LOAD && inst->op >= TN_OP_COUNT)
+    BAD("instruction %d: operation %d is unknown", i, inst->op);
   if (inst->op > TN_KOP_ACC) BAD("instruction %d: operation %d is unknown", i, inst->op);
   const uint8_t refs[] = {inst->a, inst->b, inst->c};
   const int count = tn_kernel_inst_operand_count(inst);
@@ -137,18 +147,21 @@ static tn_status_t verify_inst(const tn_kernel_program_t* p, int i) {
     if (source->op == TN_KOP_STORE) BAD("instruction %d: operand %d is a store", i, refs[r]);
     if (source->op == TN_KOP_ACC && source->phase == inst->phase)
       BAD("instruction %d: uses accumulator %d in its own phase", i, refs[r]);
-    if (source->phase != inst->phase && source->op != TN_KOP_ACC && !p->phase_is_point[source->phase])
+    if (source->phase != inst->phase && source->op != TN_KOP_ACC &&
+        !p->phase_is_point[source->phase])
       BAD("instruction %d: value %d is out of scope", i, refs[r]);
   }
   switch (inst->op) {
     case TN_KOP_LOAD:
     case TN_KOP_STORE: {
-      if (inst->index >= p->operand_count) BAD("instruction %d: operand %d of %d", i, inst->index, p->operand_count);
+      if (inst->index >= p->operand_count)
+        BAD("instruction %d: operand %d of %d", i, inst->index, p->operand_count);
       const tn_kernel_operand_t* o = &p->operand[inst->index];
       if (o->kind == TN_OPERAND_INDEX || (inst->op == TN_KOP_STORE && o->kind != TN_OPERAND_OUTPUT))
         BAD("instruction %d: operand %d is of kind %d", i, inst->index, o->kind);
       const int dtype = inst->op == TN_KOP_LOAD ? inst->dtype : p->inst[inst->a].dtype;
-      if (dtype != o->dtype) BAD("instruction %d: dtype %d for operand of dtype %d", i, dtype, o->dtype);
+      if (dtype != o->dtype)
+        BAD("instruction %d: dtype %d for operand of dtype %d", i, dtype, o->dtype);
       return TN_OK;
     }
     case TN_KOP_SCALAR:
@@ -171,8 +184,8 @@ static tn_status_t verify_inst(const tn_kernel_program_t* p, int i) {
       TN_TRY(verify_elementwise(p, i));
       tn_eval_t zero = {0}, out;
       if (!tn_kernel_eval(inst, p->inst[inst->a].dtype, 1, &zero, &zero, &zero, &out))
-        return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: instruction %d: %s has no meaning on %s", i,
-                        op_rows[inst->op].name, tn_dtype_name((tn_dtype_t)inst->dtype));
+        return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: instruction %d: %s has no meaning on %s",
+                        i, op_rows[inst->op].name, tn_dtype_name((tn_dtype_t)inst->dtype));
       return TN_OK;
     }
   }
@@ -181,23 +194,27 @@ static tn_status_t verify_inst(const tn_kernel_program_t* p, int i) {
 tn_status_t tn_kernel_program_verify(const tn_kernel_program_t* p) {
   if (p->loop_count < 1 || p->loop_count > TN_KERNEL_LOOPS || p->parallel_count > p->loop_count)
     BAD("%d loops, %d of them parallel", p->loop_count, p->parallel_count);
-  if (p->vector_loop >= p->loop_count || (p->vector_loop + 1 != p->parallel_count && p->vector_loop + 1 != p->loop_count))
+  if (p->vector_loop >= p->loop_count ||
+      (p->vector_loop + 1 != p->parallel_count && p->vector_loop + 1 != p->loop_count))
     BAD("vector loop %d of %d", p->vector_loop, p->loop_count);
   if (p->phase_count < 1 || p->phase_count > TN_KERNEL_PHASES) BAD("%d phases", p->phase_count);
   if (p->operand_count > TN_KERNEL_OPERANDS || p->scalar_count > TN_KERNEL_SCALARS ||
       p->inst_count > TN_KERNEL_INSTRUCTIONS || p->inst_count == 0)
-    BAD("%d operands, %d scalars, %d instructions", p->operand_count, p->scalar_count, p->inst_count);
+    BAD("%d operands, %d scalars, %d instructions", p->operand_count, p->scalar_count,
+        p->inst_count);
   for (int k = 0; k < p->operand_count; ++k) {
     const tn_kernel_operand_t* o = &p->operand[k];
     if (!is_supported_dtype(o->dtype))
-      return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: operand %d: dtype %d is not in kernels", k, o->dtype);
+      return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: operand %d: dtype %d is not in kernels", k,
+                      o->dtype);
     if (o->kind > TN_OPERAND_INDEX || o->vector > TN_OPERAND_STRIDED ||
         (o->kind == TN_OPERAND_INDEX && o->dtype != TN_I64))
       BAD("operand %d: kind %d, class %d, dtype %d", k, o->kind, o->vector, o->dtype);
   }
   for (int s = 0; s < p->scalar_count; ++s) {
     if (!is_supported_dtype(p->scalar_dtype[s]))
-      return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: scalar %d: dtype %d is not in kernels", s, p->scalar_dtype[s]);
+      return TN_ERROR(TN_UNIMPLEMENTED, "kernel program: scalar %d: dtype %d is not in kernels", s,
+                      p->scalar_dtype[s]);
   }
   for (int i = 0; i < p->inst_count; ++i) TN_TRY(verify_inst(p, i));
   return TN_OK;
@@ -243,11 +260,14 @@ static void put_inst(tn_text_t* text, const tn_kernel_program_t* p, int i) {
     case TN_KOP_LOAD: put(text, "load.%d", inst->index); break;
     case TN_KOP_SCALAR: put(text, "scalar.%d", inst->index); break;
     case TN_KOP_INDEX: put(text, "index.%d", inst->index); break;
-    case TN_KOP_ACC: put(text, "acc.%s", inst->index < REDUCE_KINDS ? reduce_names[inst->index] : "?"); break;
+    case TN_KOP_ACC:
+      put(text, "acc.%s", inst->index < REDUCE_KINDS ? reduce_names[inst->index] : "?");
+      break;
     default: {
       const char* name = inst->op < TN_OP_COUNT ? op_rows[inst->op].name : "?";
       put(text, "%s", name);
-      if (inst->op == TN_OP_COMPARE) put(text, ".%s", inst->index < COMPARES ? compare_names[inst->index] : "?");
+      if (inst->op == TN_OP_COMPARE)
+        put(text, ".%s", inst->index < COMPARES ? compare_names[inst->index] : "?");
     }
   }
   put(text, " %s phase %d", tn_dtype_name((tn_dtype_t)inst->dtype), inst->phase);
@@ -259,12 +279,14 @@ static void put_inst(tn_text_t* text, const tn_kernel_program_t* p, int i) {
 tn_status_t tn_kernel_program_print(const tn_kernel_program_t* p, char** out_text) {
   *out_text = NULL;
   tn_text_t text = {0};
-  put(&text, "loops %d %d vector %d\n", p->parallel_count, p->loop_count - p->parallel_count, p->vector_loop);
-  for (int i = 0; i < p->phase_count; ++i) put(&text, "phase %s\n", p->phase_is_point[i] ? "point" : "loop");
+  put(&text, "loops %d %d vector %d\n", p->parallel_count, p->loop_count - p->parallel_count,
+      p->vector_loop);
+  for (int i = 0; i < p->phase_count; ++i)
+    put(&text, "phase %s\n", p->phase_is_point[i] ? "point" : "loop");
   for (int k = 0; k < p->operand_count; ++k) {
     const tn_kernel_operand_t* o = &p->operand[k];
-    put(&text, "operand %d %s %s %s\n", k, tn_dtype_name((tn_dtype_t)o->dtype), o->kind < 3 ? kind_names[o->kind] : "?",
-        o->vector < 3 ? class_names[o->vector] : "?");
+    put(&text, "operand %d %s %s %s\n", k, tn_dtype_name((tn_dtype_t)o->dtype),
+        o->kind < 3 ? kind_names[o->kind] : "?", o->vector < 3 ? class_names[o->vector] : "?");
   }
   for (int s = 0; s < p->scalar_count; ++s)
     put(&text, "scalar %d %s\n", s, tn_dtype_name((tn_dtype_t)p->scalar_dtype[s]));
@@ -333,7 +355,8 @@ static bool parse_line(const char* line, tn_kernel_program_t* p) {
   if (sscanf(line, "operand %d %47s %47s %47s %n", &x, a, b, c, &used) == 4) {
     const int kind = find(b, kind_names, 3), vector = find(c, class_names, 3);
     if (x != p->operand_count || x >= TN_KERNEL_OPERANDS || kind < 0 || vector < 0) return false;
-    p->operand[p->operand_count++] = (tn_kernel_operand_t){(uint8_t)find_dtype(a), (uint8_t)kind, (uint8_t)vector, 0};
+    p->operand[p->operand_count++] =
+        (tn_kernel_operand_t){(uint8_t)find_dtype(a), (uint8_t)kind, (uint8_t)vector, 0};
     return line[used] == 0;
   }
   if (sscanf(line, "scalar %d %47s %n", &x, a, &used) == 2) {
@@ -345,7 +368,8 @@ static bool parse_line(const char* line, tn_kernel_program_t* p) {
   tn_kernel_inst_t inst = {0};
   if (sscanf(line, "store.%d phase %d %%%d %n", &x, &y, &z, &used) == 3) {
     if (x < 0 || x > 255 || y < 0 || y > 255 || z < 0 || z > 255) return false;
-    inst = (tn_kernel_inst_t){.op = TN_KOP_STORE, .index = (uint8_t)x, .phase = (uint8_t)y, .a = (uint8_t)z};
+    inst = (tn_kernel_inst_t){
+        .op = TN_KOP_STORE, .index = (uint8_t)x, .phase = (uint8_t)y, .a = (uint8_t)z};
     if (z < p->inst_count) inst.dtype = p->inst[z].dtype;
   } else if (sscanf(line, "%%%d = %47s %47s phase %d %n", &x, a, b, &y, &used) == 4) {
     if (x != p->inst_count || y < 0 || y > 255 || !parse_op(a, &inst)) return false;
@@ -370,7 +394,8 @@ tn_status_t tn_kernel_program_parse(const char* text, tn_kernel_program_t* out_p
   for (int number = 1; *text; ++number) {
     char line[160];
     const size_t length = strcspn(text, "\n");
-    if (length >= sizeof line) return TN_ERROR(TN_INVALID_ARGUMENT, "kernel program: line %d is too long", number);
+    if (length >= sizeof line)
+      return TN_ERROR(TN_INVALID_ARGUMENT, "kernel program: line %d is too long", number);
     memcpy(line, text, length);
     line[length] = 0;
     text += length + (text[length] == '\n');
@@ -379,7 +404,8 @@ tn_status_t tn_kernel_program_parse(const char* text, tn_kernel_program_t* out_p
     const char* start = line + strspn(line, " \t");
     if (*start == 0) continue;
     if (!parse_line(start, out_program))
-      return TN_ERROR(TN_INVALID_ARGUMENT, "kernel program: line %d is malformed: %s", number, line);
+      return TN_ERROR(TN_INVALID_ARGUMENT, "kernel program: line %d is malformed: %s", number,
+                      line);
   }
   return TN_OK;
 }

@@ -18,7 +18,7 @@ enum {
   CHUNK = 1 << 20,      // address space only: pages of the file exist once written
   CODE_ALIGNMENT = 64,  // a cache line, and the widest constant
   SECTIONS_MAX = 64,
-  STUB_SIZE = 16,       // jmp *0(%rip), 2 bytes of padding, address
+  STUB_SIZE = 16,  // jmp *0(%rip), 2 bytes of padding, address
   OBJECT_MAX = 16 << 20,
 };
 
@@ -28,14 +28,15 @@ static struct {
   uint8_t* base;  // mapped read + execute
   size_t size, used;
   int fd;
-  pid_t owner;    // after fork the child must not write into pages it shares with its parent
-} chunk;          // guarded by code_lock
+  pid_t owner;  // after fork the child must not write into pages it shares with its parent
+} chunk;        // guarded by code_lock
 
 static bool new_chunk(size_t size) {
   const int fd = (int)syscall(SYS_memfd_create, "tn-code", 1u /* MFD_CLOEXEC */);
   if (fd < 0) return false;
-  void* base = ftruncate(fd, (off_t)size) == 0 ? mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0)
-                                               : MAP_FAILED;
+  void* base = ftruncate(fd, (off_t)size) == 0
+                   ? mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0)
+                   : MAP_FAILED;
   if (base == MAP_FAILED) {
     close(fd);
     return false;
@@ -70,7 +71,8 @@ static uint8_t* reserve(size_t size, int* out_fd, off_t* out_offset) {
   return pages == MAP_FAILED ? NULL : pages;
 }
 
-static tn_status_t write_code(uint8_t* place, const uint8_t* image, size_t size, int fd, off_t offset) {
+static tn_status_t write_code(uint8_t* place, const uint8_t* image, size_t size, int fd,
+                              off_t offset) {
   if (fd < 0) {
     memcpy(place, image, size);
     if (mprotect(place, size, PROT_READ | PROT_EXEC) != 0)
@@ -106,18 +108,21 @@ typedef struct tn_object_view {
 static bool in_file(const tn_object_view_t* o, uint64_t offset, uint64_t size) {
   return offset <= o->size && size <= o->size - offset;
 }
-static size_t align_up(size_t size, size_t alignment) { return (size + alignment - 1) & ~(alignment - 1); }
+static size_t align_up(size_t size, size_t alignment) {
+  return (size + alignment - 1) & ~(alignment - 1);
+}
 
 static tn_status_t read_object(const void* data, size_t size, tn_object_view_t* o) {
   *o = (tn_object_view_t){.data = data, .size = size};
-  if (size < sizeof(Elf64_Ehdr) || size > OBJECT_MAX || (uintptr_t)data % 8 != 0) DAMAGED("no object in %zu bytes", size);
+  if (size < sizeof(Elf64_Ehdr) || size > OBJECT_MAX || (uintptr_t)data % 8 != 0)
+    DAMAGED("no object in %zu bytes", size);
   o->header = data;
   const Elf64_Ehdr* h = o->header;
   if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
       h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_type != ET_REL || h->e_machine != EM_X86_64)
     DAMAGED("not a relocatable x86-64 object");
-  if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum == 0 || h->e_shnum > SECTIONS_MAX || h->e_shoff % 8 != 0 ||
-      !in_file(o, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr)))
+  if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum == 0 || h->e_shnum > SECTIONS_MAX ||
+      h->e_shoff % 8 != 0 || !in_file(o, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr)))
     DAMAGED("section table of %d entries is outside the object", h->e_shnum);
   o->sections = (const Elf64_Shdr*)(o->data + h->e_shoff);
   o->section_count = h->e_shnum;
@@ -138,23 +143,27 @@ static tn_status_t read_object(const void* data, size_t size, tn_object_view_t* 
   for (int i = 0; i < o->section_count; ++i) {
     const Elf64_Shdr* s = &o->sections[i];
     if (s->sh_type == SHT_REL) DAMAGED("section %d has relocations without addends", i);
-    if (s->sh_type != SHT_RELA || s->sh_info >= (unsigned)o->section_count || o->offset[s->sh_info] == SIZE_MAX)
+    if (s->sh_type != SHT_RELA || s->sh_info >= (unsigned)o->section_count ||
+        o->offset[s->sh_info] == SIZE_MAX)
       continue;
-    if (s->sh_entsize != sizeof(Elf64_Rela) || s->sh_offset % 8 != 0 || s->sh_link >= (unsigned)o->section_count)
+    if (s->sh_entsize != sizeof(Elf64_Rela) || s->sh_offset % 8 != 0 ||
+        s->sh_link >= (unsigned)o->section_count)
       DAMAGED("relocations in section %d are malformed", i);
     o->stub_count += s->sh_size / sizeof(Elf64_Rela);
   }
   return TN_OK;
 }
 
-static tn_status_t symbol_table(const tn_object_view_t* o, unsigned section, const Elf64_Sym** out_symbols,
-                                size_t* out_count, const char** out_names, size_t* out_names_size) {
+static tn_status_t symbol_table(const tn_object_view_t* o, unsigned section,
+                                const Elf64_Sym** out_symbols, size_t* out_count,
+                                const char** out_names, size_t* out_names_size) {
   const Elf64_Shdr* s = &o->sections[section];
   if (s->sh_type != SHT_SYMTAB || s->sh_entsize != sizeof(Elf64_Sym) || s->sh_offset % 8 != 0 ||
       s->sh_link >= (unsigned)o->section_count)
     DAMAGED("section %u is no symbol table", section);
   const Elf64_Shdr* names = &o->sections[s->sh_link];
-  if (names->sh_type != SHT_STRTAB || names->sh_size == 0 || o->data[names->sh_offset + names->sh_size - 1] != 0)
+  if (names->sh_type != SHT_STRTAB || names->sh_size == 0 ||
+      o->data[names->sh_offset + names->sh_size - 1] != 0)
     DAMAGED("symbol names are malformed");
   *out_symbols = (const Elf64_Sym*)(o->data + s->sh_offset);
   *out_count = s->sh_size / sizeof(Elf64_Sym);
@@ -164,8 +173,9 @@ static tn_status_t symbol_table(const tn_object_view_t* o, unsigned section, con
 }
 
 // Writes the value of one relocation. |image| will run at |place|.
-static tn_status_t relocate(const tn_object_view_t* o, uint8_t* image, const uint8_t* place, unsigned target,
-                            const Elf64_Rela* r, unsigned symbols_section, uint8_t* stub) {
+static tn_status_t relocate(const tn_object_view_t* o, uint8_t* image, const uint8_t* place,
+                            unsigned target, const Elf64_Rela* r, unsigned symbols_section,
+                            uint8_t* stub) {
   const Elf64_Sym* symbols;
   const char* names;
   size_t symbol_count, names_size;
@@ -176,7 +186,8 @@ static tn_status_t relocate(const tn_object_view_t* o, uint8_t* image, const uin
   const Elf64_Sym* symbol = &symbols[index];
   const size_t width = type == R_X86_64_64 ? 8 : 4;
   const uint64_t section_size = o->sections[target].sh_size;
-  if (r->r_offset > section_size || width > section_size - r->r_offset) DAMAGED("relocation outside its section");
+  if (r->r_offset > section_size || width > section_size - r->r_offset)
+    DAMAGED("relocation outside its section");
   const size_t at = o->offset[target] + r->r_offset;
   uint64_t value;
   if (symbol->st_shndx == SHN_UNDEF) {
@@ -190,7 +201,8 @@ static tn_status_t relocate(const tn_object_view_t* o, uint8_t* image, const uin
       uint64_t address = (uint64_t)(uintptr_t)import;
       memcpy(stub, jump, 8);
       memcpy(stub + 8, &address, 8);
-      const bool wants_slot = type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX;
+      const bool wants_slot =
+          type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX;
       value = (uint64_t)(uintptr_t)place + (uint64_t)(stub - image) + (wants_slot ? 8 : 0);
     }
   } else {
@@ -221,7 +233,8 @@ static tn_status_t relocate(const tn_object_view_t* o, uint8_t* image, const uin
 }
 
 // Builds the image that runs at |place|; finds the global function.
-static tn_status_t build_image(const tn_object_view_t* o, uint8_t* image, const uint8_t* place, size_t* out_entry) {
+static tn_status_t build_image(const tn_object_view_t* o, uint8_t* image, const uint8_t* place,
+                               size_t* out_entry) {
   for (int i = 0; i < o->section_count; ++i) {
     const Elf64_Shdr* s = &o->sections[i];
     if (o->offset[i] != SIZE_MAX) memcpy(image + o->offset[i], o->data + s->sh_offset, s->sh_size);
@@ -230,7 +243,8 @@ static tn_status_t build_image(const tn_object_view_t* o, uint8_t* image, const 
   *out_entry = SIZE_MAX;
   for (int i = 0; i < o->section_count; ++i) {
     const Elf64_Shdr* s = &o->sections[i];
-    if (s->sh_type == SHT_RELA && s->sh_info < (unsigned)o->section_count && o->offset[s->sh_info] != SIZE_MAX) {
+    if (s->sh_type == SHT_RELA && s->sh_info < (unsigned)o->section_count &&
+        o->offset[s->sh_info] != SIZE_MAX) {
       const Elf64_Rela* relocations = (const Elf64_Rela*)(o->data + s->sh_offset);
       for (size_t r = 0; r < s->sh_size / sizeof(Elf64_Rela); ++r, stub += STUB_SIZE)
         TN_TRY(relocate(o, image, place, s->sh_info, &relocations[r], s->sh_link, stub));
@@ -242,7 +256,9 @@ static tn_status_t build_image(const tn_object_view_t* o, uint8_t* image, const 
     TN_TRY(symbol_table(o, (unsigned)i, &symbols, &count, &names, &names_size));
     for (size_t j = 0; j < count; ++j) {
       const Elf64_Sym* symbol = &symbols[j];
-      if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || ELF64_ST_BIND(symbol->st_info) != STB_GLOBAL) continue;
+      if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC ||
+          ELF64_ST_BIND(symbol->st_info) != STB_GLOBAL)
+        continue;
       if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= o->section_count) continue;
       const Elf64_Shdr* home = &o->sections[symbol->st_shndx];
       if (o->offset[symbol->st_shndx] == SIZE_MAX || !(home->sh_flags & SHF_EXECINSTR) ||
@@ -255,7 +271,8 @@ static tn_status_t build_image(const tn_object_view_t* o, uint8_t* image, const 
   return TN_OK;
 }
 
-tn_status_t tn_loader_load(const void* object, size_t size, void** out_function, size_t* out_code_size) {
+tn_status_t tn_loader_load(const void* object, size_t size, void** out_function,
+                           size_t* out_code_size) {
   *out_function = NULL;
   *out_code_size = 0;
   tn_object_view_t view;

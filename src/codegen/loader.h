@@ -11,7 +11,8 @@
 
 // |out_function| is the object's only global function; its code lives as long as the process. Imports resolve from
 // the table in imports.c. DATA_LOSS when the object is damaged or uses what the loader does not know. Thread-safe.
-tn_status_t tn_loader_load(const void* object, size_t size, void** out_function, size_t* out_code_size);
+tn_status_t tn_loader_load(const void* object, size_t size, void** out_function,
+                           size_t* out_code_size);
 
 // Address of a function that generated code may call; NULL if |name| is not in the table.
 void* tn_loader_import(const char* name);

@@ -21,7 +21,8 @@ enum {
 #define TN_MATH_CALL_F32 "tn_math_call_f32"
 #define TN_MATH_CALL_F64 "tn_math_call_f64"
 void tn_math_call_f32(int32_t function, const float* x, const float* y, float* out, int64_t lanes);
-void tn_math_call_f64(int32_t function, const double* x, const double* y, double* out, int64_t lanes);
+void tn_math_call_f64(int32_t function, const double* x, const double* y, double* out,
+                      int64_t lanes);
 
 // -1 if |op| is no such function.
 static inline int tn_math_call_function(int op, int dtype) {

@@ -17,9 +17,13 @@
 #include "base/os.h"
 #include "codegen/object_file.h"
 
-enum { FOLDER_MAX = 480, TOUCH_AFTER_S = 3600 };  // a file used again within the hour is not touched again
+enum {
+  FOLDER_MAX = 480,
+  TOUCH_AFTER_S = 3600
+};  // a file used again within the hour is not touched again
 
-tn_object_key_t tn_object_key(const char* emitter, const char* isa, const void* program, size_t program_size) {
+tn_object_key_t tn_object_key(const char* emitter, const char* isa, const void* program,
+                              size_t program_size) {
   tn_object_key_t key;
   tn_blake3_t state;
   const uint32_t format = TN_OBJECT_FORMAT;
@@ -33,7 +37,8 @@ tn_object_key_t tn_object_key(const char* emitter, const char* isa, const void* 
 }
 
 // ---- the file ------------------------------------------------------------------------------------------------------
-static void checksum(const tn_object_header_t* header, const uint8_t* payload, size_t size, uint8_t out[24]) {
+static void checksum(const tn_object_header_t* header, const uint8_t* payload, size_t size,
+                     uint8_t out[24]) {
   uint8_t digest[TN_BLAKE3_SIZE];
   tn_blake3_t state;
   tn_blake3_init(&state);
@@ -51,14 +56,16 @@ const char* tn_object_file_check(const uint8_t* data, size_t size, const tn_obje
   if (header.format != TN_OBJECT_FORMAT) return "has another format";
   const uint64_t payload = (uint64_t)header.program_size + header.object_size;
   if (header.program_size % 8 != 0 || payload != size - sizeof header) return "has the wrong size";
-  if (key && memcmp(header.key, key->digest, sizeof header.key) != 0) return "belongs to another key";
+  if (key && memcmp(header.key, key->digest, sizeof header.key) != 0)
+    return "belongs to another key";
   uint8_t sum[24];
   checksum(&header, data + sizeof header, size - sizeof header, sum);
   return memcmp(sum, header.checksum, sizeof sum) == 0 ? NULL : "is damaged";
 }
 
 bool tn_object_cache_folder(char* out_path, size_t capacity) {
-  if (tn_option_bool(TN_OPTION_DISABLE_NEFF_CACHE) || tn_option_bool(TN_OPTION_NEFF_DISABLE_CACHE)) return false;
+  if (tn_option_bool(TN_OPTION_DISABLE_NEFF_CACHE) || tn_option_bool(TN_OPTION_NEFF_DISABLE_CACHE))
+    return false;
   tn_status_t status = tn_os_cache_folder(out_path, capacity < FOLDER_MAX ? capacity : FOLDER_MAX);
   if (!status) return true;
   tn_log(TN_LOG_WARNING, "kernel cache: %s", tn_status_message(status));
@@ -67,8 +74,8 @@ bool tn_object_cache_folder(char* out_path, size_t capacity) {
 }
 
 // <folder>/ab/cdef....tnk; |out_folder_end| is where the file name begins.
-static void entry_path(const char* folder, const tn_object_key_t* key, char out_path[TN_OBJECT_PATH_MAX],
-                       size_t* out_folder_end) {
+static void entry_path(const char* folder, const tn_object_key_t* key,
+                       char out_path[TN_OBJECT_PATH_MAX], size_t* out_folder_end) {
   char hex[2 * TN_BLAKE3_SIZE + 1];
   tn_blake3_hex(key->digest, hex);
   *out_folder_end = strlen(folder) + 3;
@@ -77,10 +84,12 @@ static void entry_path(const char* folder, const tn_object_key_t* key, char out_
 
 // Code from a file of another user would run as this one: only files that others cannot have written count.
 static bool is_trusted(const struct stat* info) {
-  return S_ISREG(info->st_mode) && (info->st_uid == geteuid() || info->st_uid == 0) && (info->st_mode & 022) == 0;
+  return S_ISREG(info->st_mode) && (info->st_uid == geteuid() || info->st_uid == 0) &&
+         (info->st_mode & 022) == 0;
 }
 
-tn_object_fault_t tn_object_file_read(const char* path, uint8_t** out_data, size_t* out_size, int64_t* out_used_s) {
+tn_object_fault_t tn_object_file_read(const char* path, uint8_t** out_data, size_t* out_size,
+                                      int64_t* out_used_s) {
   *out_data = NULL;
   *out_size = 0;
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -110,8 +119,8 @@ done:
   return fault;
 }
 
-tn_object_fault_t tn_object_cache_read(const tn_object_key_t* key, const void* program, size_t program_size,
-                                       void** out_object, size_t* out_size) {
+tn_object_fault_t tn_object_cache_read(const tn_object_key_t* key, const void* program,
+                                       size_t program_size, void** out_object, size_t* out_size) {
   char folder[FOLDER_MAX], path[TN_OBJECT_PATH_MAX];
   uint8_t* data;
   size_t size, folder_end;
@@ -122,7 +131,8 @@ tn_object_fault_t tn_object_cache_read(const tn_object_key_t* key, const void* p
   entry_path(folder, key, path, &folder_end);
   const tn_object_fault_t fault = tn_object_file_read(path, &data, &size, &used_s);
   if (fault != TN_OBJECT_HIT) {
-    if (fault == TN_OBJECT_BAD) tn_log(TN_LOG_WARNING, "kernel cache: %s cannot be read or is not ours alone", path);
+    if (fault == TN_OBJECT_BAD)
+      tn_log(TN_LOG_WARNING, "kernel cache: %s cannot be read or is not ours alone", path);
     return fault;
   }
   const char* problem = tn_object_file_check(data, size, key);
@@ -179,8 +189,8 @@ static void bound_size(size_t written) {
   tn_status_free(tn_object_cache_prune(limit, &deleted, &remaining));
 }
 
-void tn_object_cache_write(const tn_object_key_t* key, const void* program, size_t program_size, const void* object,
-                           size_t object_size) {
+void tn_object_cache_write(const tn_object_key_t* key, const void* program, size_t program_size,
+                           const void* object, size_t object_size) {
   char folder[FOLDER_MAX], path[TN_OBJECT_PATH_MAX];
   size_t folder_end;
   if (!tn_object_cache_folder(folder, sizeof folder)) return;

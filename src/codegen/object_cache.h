@@ -20,29 +20,32 @@ typedef struct tn_object_key {
 } tn_object_key_t;
 
 // Key of a program for the code of |emitter| (plugin version text) and |isa|.
-tn_object_key_t tn_object_key(const char* emitter, const char* isa, const void* program, size_t program_size);
+tn_object_key_t tn_object_key(const char* emitter, const char* isa, const void* program,
+                              size_t program_size);
 
 typedef enum tn_object_fault { TN_OBJECT_HIT, TN_OBJECT_MISS, TN_OBJECT_BAD } tn_object_fault_t;
 // On a hit |out_object| is malloc'ed, 8-aligned. BAD: a file is there but cannot be used.
-tn_object_fault_t tn_object_cache_read(const tn_object_key_t* key, const void* program, size_t program_size,
-                                       void** out_object, size_t* out_size);
+tn_object_fault_t tn_object_cache_read(const tn_object_key_t* key, const void* program,
+                                       size_t program_size, void** out_object, size_t* out_size);
 // Best effort: a full disk or a read-only folder only costs the next process its hit.
-void tn_object_cache_write(const tn_object_key_t* key, const void* program, size_t program_size, const void* object,
-                           size_t size);
+void tn_object_cache_write(const tn_object_key_t* key, const void* program, size_t program_size,
+                           const void* object, size_t size);
 
 // ---- maintenance (tn cache) ----------------------------------------------------------------------------------
 typedef struct tn_object_file {
   char path[600];
   int64_t size;
-  int64_t used_ns;  // last use, since the epoch
-  bool is_valid;    // only if checked
+  int64_t used_ns;        // last use, since the epoch
+  bool is_valid;          // only if checked
   uint8_t program[2048];  // canonical bytes, program_size of them
   size_t program_size;
 } tn_object_file_t;
 // Folder in use; false if the disk cache is switched off or has no folder.
 bool tn_object_cache_folder(char* out_path, size_t capacity);
 // Calls |visit| for every entry; reads and checks contents if |check|.
-tn_status_t tn_object_cache_each(bool check, void (*visit)(void* context, const tn_object_file_t* file), void* context);
+tn_status_t tn_object_cache_each(bool check,
+                                 void (*visit)(void* context, const tn_object_file_t* file),
+                                 void* context);
 // Deletes least recently used files until at most |limit| bytes remain, and temporary files that were left behind.
 tn_status_t tn_object_cache_prune(int64_t limit, int64_t* out_deleted, int64_t* out_remaining);
 

@@ -13,7 +13,9 @@
 enum { TEMPORARY_AGE_S = 3600 };  // an older temporary file belongs to a process that died
 
 static bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
-static bool is_key_folder(const char* name) { return is_hex(name[0]) && is_hex(name[1]) && name[2] == 0; }
+static bool is_key_folder(const char* name) {
+  return is_hex(name[0]) && is_hex(name[1]) && name[2] == 0;
+}
 
 typedef struct tn_listed {
   char path[TN_OBJECT_PATH_MAX];
@@ -25,7 +27,8 @@ typedef struct tn_listing {
   size_t count, capacity;
 } tn_listing_t;
 
-static bool append(tn_listing_t* list, const char* path, const struct stat* info, bool is_temporary) {
+static bool append(tn_listing_t* list, const char* path, const struct stat* info,
+                   bool is_temporary) {
   if (list->count == list->capacity) {
     const size_t capacity = 2 * list->capacity + 64;
     tn_listed_t* files = realloc(list->files, capacity * sizeof *files);
@@ -49,7 +52,8 @@ static bool list_folder(const char* folder, tn_listing_t* list) {
     const char* ending = strstr(entry->d_name, ".tnk");
     char path[TN_OBJECT_PATH_MAX];
     struct stat info;
-    if (!ending || snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path) continue;
+    if (!ending || snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path)
+      continue;
     if (lstat(path, &info) != 0 || !S_ISREG(info.st_mode)) continue;
     ok = append(list, path, &info, ending[4] != 0);
   }
@@ -84,7 +88,9 @@ static int by_use(const void* a, const void* b) {
   return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
-tn_status_t tn_object_cache_each(bool check, void (*visit)(void* context, const tn_object_file_t* file), void* context) {
+tn_status_t tn_object_cache_each(bool check,
+                                 void (*visit)(void* context, const tn_object_file_t* file),
+                                 void* context) {
   tn_listing_t list;
   TN_TRY(list_all(&list));
   if (list.count) qsort(list.files, list.count, sizeof list.files[0], by_use);
@@ -101,7 +107,8 @@ tn_status_t tn_object_cache_each(bool check, void (*visit)(void* context, const 
       file.is_valid = size >= sizeof header && (!check || !tn_object_file_check(data, size, NULL));
       if (file.is_valid) {
         memcpy(&header, data, sizeof header);
-        if (header.program_bytes <= sizeof file.program && header.program_bytes <= size - sizeof header) {
+        if (header.program_bytes <= sizeof file.program &&
+            header.program_bytes <= size - sizeof header) {
           file.program_size = header.program_bytes;
           memcpy(file.program, data + sizeof header, file.program_size);
         }

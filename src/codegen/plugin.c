@@ -8,7 +8,8 @@
 #include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static const tn_codegen_api_t* plugin;  // written once, never closed: its code stays for the life of the process
+static const tn_codegen_api_t*
+    plugin;  // written once, never closed: its code stays for the life of the process
 static char reason[512];
 
 static void open_plugin(void) {
@@ -20,7 +21,8 @@ static void open_plugin(void) {
   }
   const char* slash = strrchr(info.dli_fname, '/');
   const int folder = slash ? (int)(slash - info.dli_fname) : 1;
-  if (snprintf(path, sizeof path, "%.*s/libtn_codegen.so", folder, slash ? info.dli_fname : ".") >= (int)sizeof path) {
+  if (snprintf(path, sizeof path, "%.*s/libtn_codegen.so", folder, slash ? info.dli_fname : ".") >=
+      (int)sizeof path) {
     snprintf(reason, sizeof reason, "the path of libtn is too long");
     return;
   }

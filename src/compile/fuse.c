@@ -8,8 +8,8 @@
 enum { NO_ROOT = 0, MANY_ROOTS = UINT32_MAX };
 
 typedef struct use {
-  uint32_t root;   // id + 1 of the only stored node that inlines this one, NO_ROOT or MANY_ROOTS
-  uint32_t count;  // direct consumers
+  uint32_t root;     // id + 1 of the only stored node that inlines this one, NO_ROOT or MANY_ROOTS
+  uint32_t count;    // direct consumers
   bool is_repeated;  // a consumer reads every element more than once
 } use_t;
 
@@ -73,7 +73,8 @@ tn_status_t tn_fuse(const tn_graph_t* graph, const tn_plan_target_t* target, tn_
     const tn_node_t* base = node;
     while (is_movement(base)) base = base->operands[0];
     // A moved value that is in memory anyway is copied out; otherwise the movement is computed where it is stored.
-    if (!is_in_memory_already(base) && (base == node || !(tn_fuse_is_whole(base) || base->op == TN_OP_REDUCE)))
+    if (!is_in_memory_already(base) &&
+        (base == node || !(tn_fuse_is_whole(base) || base->op == TN_OP_REDUCE)))
       is_stored[node->id] = true;
   }
   for (uint32_t id = limit; id-- > 0;) {
@@ -82,7 +83,8 @@ tn_status_t tn_fuse(const tn_graph_t* graph, const tn_plan_target_t* target, tn_
     if (!is_stored[id]) is_stored[id] = decide(node, &uses[id]);
     const bool is_whole = tn_fuse_is_whole(node);
     const bool repeats = node->op == TN_OP_BROADCAST_IN_DIM &&
-                         tn_type_element_count(&node->types[0]) > tn_type_element_count(&node->operands[0]->types[0]);
+                         tn_type_element_count(&node->types[0]) >
+                             tn_type_element_count(&node->operands[0]->types[0]);
     const uint32_t root = is_stored[id] ? id + 1 : uses[id].root;
     for (int i = 0; i < node->operand_count; ++i) {
       const tn_node_t* operand = node->operands[i];

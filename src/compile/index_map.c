@@ -6,7 +6,8 @@ bool tn_index_map_equal(const tn_index_map_t* a, const tn_index_map_t* b, int lo
   if (a->rank != b->rank) return false;
   for (int i = 0; i < a->rank; ++i) {
     if (a->dim[i].offset != b->dim[i].offset) return false;
-    if (memcmp(a->dim[i].coefficient, b->dim[i].coefficient, sizeof(int64_t) * (size_t)loop_count)) return false;
+    if (memcmp(a->dim[i].coefficient, b->dim[i].coefficient, sizeof(int64_t) * (size_t)loop_count))
+      return false;
   }
   return true;
 }
@@ -17,8 +18,9 @@ static void add_scaled(tn_form_t* to, const tn_form_t* form, int64_t scale) {
 }
 
 // Expresses |linear|, the row-major index in a group of dimensions, as one form per dimension.
-static bool decompose(const tn_form_t* linear, const tn_space_t* space, int count, const int64_t* dims,
-                      tn_form_t* out_forms, int* out_split_loop, int64_t* out_split_inner) {
+static bool decompose(const tn_form_t* linear, const tn_space_t* space, int count,
+                      const int64_t* dims, tn_form_t* out_forms, int* out_split_loop,
+                      int64_t* out_split_inner) {
   int64_t stride[TN_MAX_RANK], total = 1;
   for (int j = count - 1; j >= 0; --j) {
     stride[j] = total;
@@ -48,7 +50,8 @@ static bool decompose(const tn_form_t* linear, const tn_space_t* space, int coun
     if (highest[j] >= dims[j]) {
       // The loop runs past this dimension: cut it where the dimension wraps.
       const int64_t inner = dims[j] / step;
-      if (out_forms[j].offset == 0 && dims[j] % step == 0 && inner > 1 && inner < extent && extent % inner == 0) {
+      if (out_forms[j].offset == 0 && dims[j] % step == 0 && inner > 1 && inner < extent &&
+          extent % inner == 0) {
         *out_split_loop = l;
         *out_split_inner = inner;
       }
@@ -58,8 +61,9 @@ static bool decompose(const tn_form_t* linear, const tn_space_t* space, int coun
   return true;
 }
 
-static bool reshape_operand(const tn_node_t* node, const tn_index_map_t* map, const tn_space_t* space,
-                            tn_index_map_t* out_map, int* out_split_loop, int64_t* out_split_inner) {
+static bool reshape_operand(const tn_node_t* node, const tn_index_map_t* map,
+                            const tn_space_t* space, tn_index_map_t* out_map, int* out_split_loop,
+                            int64_t* out_split_inner) {
   const tn_type_t *out_type = &node->types[0], *in_type = &node->operands[0]->types[0];
   out_map->rank = in_type->rank;
   if (tn_type_element_count(out_type) == 0) {
@@ -91,8 +95,8 @@ static bool reshape_operand(const tn_node_t* node, const tn_index_map_t* map, co
     if (in_end > in) {
       if (in_end == in + 1) {
         out_map->dim[in] = linear;
-      } else if (!decompose(&linear, space, in_end - in, in_type->dims + in, out_map->dim + in, out_split_loop,
-                            out_split_inner)) {
+      } else if (!decompose(&linear, space, in_end - in, in_type->dims + in, out_map->dim + in,
+                            out_split_loop, out_split_inner)) {
         return false;
       }
     }
@@ -151,7 +155,6 @@ bool tn_index_map_operand(const tn_node_t* node, const tn_index_map_t* map, cons
     }
     case TN_OP_RESHAPE:
       return reshape_operand(node, map, space, out_map, out_split_loop, out_split_inner);
-    default:
-      return false;
+    default: return false;
   }
 }

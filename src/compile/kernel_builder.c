@@ -72,17 +72,22 @@ static int impossible(builder_t* b) {
 static bool dtype_fits(tn_dtype_t dtype) { return dtype <= TN_F64; }
 
 bool tn_kernel_can_compute(const tn_node_t* node) {
-  if (tn_op_info(node->op)->fusion != TN_FUSION_ELEMENTWISE || !dtype_fits(node->types[0].dtype)) return false;
-  if (node->op == TN_OP_REAL || node->op == TN_OP_IMAG || node->op == TN_OP_COMPLEX || node->op == TN_OP_NEXTAFTER)
+  if (tn_op_info(node->op)->fusion != TN_FUSION_ELEMENTWISE || !dtype_fits(node->types[0].dtype))
+    return false;
+  if (node->op == TN_OP_REAL || node->op == TN_OP_IMAG || node->op == TN_OP_COMPLEX ||
+      node->op == TN_OP_NEXTAFTER)
     return false;
   for (int i = 0; i < node->operand_count; ++i)
     if (!dtype_fits(node->operands[i]->types[0].dtype)) return false;
   return true;
 }
 
-tn_dtype_t tn_reduce_accumulator(const tn_node_t* node) { return tn_dtype_compute(node->types[0].dtype); }
+tn_dtype_t tn_reduce_accumulator(const tn_node_t* node) {
+  return tn_dtype_compute(node->types[0].dtype);
+}
 
-int64_t tn_reduce_blocks(const tn_node_t* node, bool* out_is_row, int64_t* out_length, int64_t* out_block) {
+int64_t tn_reduce_blocks(const tn_node_t* node, bool* out_is_row, int64_t* out_length,
+                         int64_t* out_block) {
   const tn_type_t* type = &node->operands[0]->types[0];
   int64_t count = 0;
   const int64_t* dims = tn_node_ints(node, TN_ATTR_DIMENSIONS, &count);
@@ -151,8 +156,9 @@ static int emit(builder_t* b, int op, tn_dtype_t dtype, int phase, int index, in
 
 static int scalar_value(builder_t* b, int phase, tn_dtype_t dtype, int param, tn_scalar_t value) {
   int k = 0;
-  while (k < b->scalar_count && !(b->scalar[k].dtype == dtype && b->scalar[k].param == param &&
-                                  (param >= 0 || !memcmp(&b->scalar[k].value, &value, sizeof(value)))))
+  while (k < b->scalar_count &&
+         !(b->scalar[k].dtype == dtype && b->scalar[k].param == param &&
+           (param >= 0 || !memcmp(&b->scalar[k].value, &value, sizeof(value)))))
     ++k;
   if (k == b->scalar_count) {
     if (k == TN_KERNEL_SCALARS) return impossible(b);
@@ -164,7 +170,8 @@ static int scalar_value(builder_t* b, int phase, tn_dtype_t dtype, int param, tn
   return emit(b, TN_KOP_SCALAR, dtype, phase, k, 0, 0, 0);
 }
 
-static int find_operand(builder_t* b, int kind, tn_dtype_t dtype, int buffer, const tn_form_t* address) {
+static int find_operand(builder_t* b, int kind, tn_dtype_t dtype, int buffer,
+                        const tn_form_t* address) {
   for (int k = 0; k < b->operand_count; ++k) {
     operand_state_t* o = &b->operand[k];
     if (o->facts.kind == kind && o->facts.dtype == dtype && o->buffer == buffer &&
@@ -186,7 +193,8 @@ static void address_of(const tn_plan_view_t* view, const tn_index_map_t* map, tn
   out->offset = view->offset;
   for (int d = 0; d < map->rank; ++d) {
     out->offset += map->dim[d].offset * view->strides[d];
-    for (int l = 0; l < TN_MAX_LOOPS; ++l) out->coefficient[l] += map->dim[d].coefficient[l] * view->strides[d];
+    for (int l = 0; l < TN_MAX_LOOPS; ++l)
+      out->coefficient[l] += map->dim[d].coefficient[l] * view->strides[d];
   }
 }
 
@@ -248,7 +256,8 @@ static int iota(builder_t* b, const tn_node_t* node, const tn_index_map_t* map, 
 }
 
 // Every loop walks exactly one dimension of the node, so that a reduction can be computed at each point of the loops.
-static bool covers_parallel_loops(const builder_t* b, const tn_node_t* node, const tn_index_map_t* map) {
+static bool covers_parallel_loops(const builder_t* b, const tn_node_t* node,
+                                  const tn_index_map_t* map) {
   int64_t points = 1;
   for (int l = 0; l < b->space.loop_count; ++l) {
     if (b->role[l] != LOOP_PARALLEL || b->space.extent[l] == 1) continue;
@@ -262,7 +271,8 @@ static bool covers_parallel_loops(const builder_t* b, const tn_node_t* node, con
 
 // The operand of |node| with its reduced dimensions where the loops want them: kept dims in order, then either the
 // reduced ones as they are, or (|is_flat|) all of them as one.
-static const tn_node_t* reduce_operand(builder_t* b, const tn_node_t* node, const bool* is_reduced, bool is_flat) {
+static const tn_node_t* reduce_operand(builder_t* b, const tn_node_t* node, const bool* is_reduced,
+                                       bool is_flat) {
   tn_graph_t* graph = b->request->graph;
   const tn_node_t* x = node->operands[0];
   const tn_type_t* type = &x->types[0];
@@ -292,7 +302,8 @@ static int reduction(builder_t* b, const tn_node_t* node, const tn_index_map_t* 
   if (b->reduce && b->reduce != node) return block_on(b, node);
   if (b->reduce) return b->reduce_inst;
   const bool makes_parts = part->node == node && !part->is_combine;
-  if ((!makes_parts && !covers_parallel_loops(b, node, map)) || !dtype_fits(node->types[0].dtype)) return block_on(b, node);
+  if ((!makes_parts && !covers_parallel_loops(b, node, map)) || !dtype_fits(node->types[0].dtype))
+    return block_on(b, node);
 
   int64_t length, block, count = 0;
   bool is_row;
@@ -323,14 +334,16 @@ static int reduction(builder_t* b, const tn_node_t* node, const tn_index_map_t* 
     if (!x) return impossible(b);
     body_map.rank = map->rank;
     memcpy(body_map.dim, map->dim, sizeof(tn_form_t) * (size_t)map->rank);
-    const int64_t extent = length - part->first_block * block < block ? length - part->first_block * block : block;
+    const int64_t extent =
+        length - part->first_block * block < block ? length - part->first_block * block : block;
     tn_form_t* form = &body_map.dim[map->rank - 1];
     form->offset *= block;
     for (int l = 0; l < TN_MAX_LOOPS; ++l) form->coefficient[l] *= block;
     if (!bind_loop(b, form, extent, is_row ? LOOP_TAIL : LOOP_LEAD, 1)) return -1;
     // Dimensions of extent 1 among the reduced ones vanish in the flattening.
     body = value_of(b, x, &body_map, 0);
-    if (body >= 0 && accumulator != dtype) body = emit(b, TN_OP_CONVERT, accumulator, 0, 0, body, 0, 0);
+    if (body >= 0 && accumulator != dtype)
+      body = emit(b, TN_OP_CONVERT, accumulator, 0, 0, body, 0, 0);
   } else {
     b->is_row = is_row;
     // Kept dims come first in the order of the map; reduced dims get loops: lead ones in order, the tail as one.
@@ -365,7 +378,8 @@ static int reduction(builder_t* b, const tn_node_t* node, const tn_index_map_t* 
       for (int d = 0; d < type->rank; ++d)
         if (is_tail[d]) permutation[n++] = d;
       new_dims[rank++] = tail;
-      x = tn_reshape(b->request->graph, tn_transpose(b->request->graph, x, permutation), rank, new_dims);
+      x = tn_reshape(b->request->graph, tn_transpose(b->request->graph, x, permutation), rank,
+                     new_dims);
       if (!x) return impossible(b);
     }
     body_map.rank = x->types[0].rank;
@@ -375,7 +389,9 @@ static int reduction(builder_t* b, const tn_node_t* node, const tn_index_map_t* 
       if (!is_reduced[d]) {
         body_map.dim[at++] = map->dim[kept++];
       } else {
-        if (!bind_loop(b, &body_map.dim[at++], type->dims[d], is_tail[d] ? LOOP_TAIL : LOOP_LEAD, 1)) return -1;
+        if (!bind_loop(b, &body_map.dim[at++], type->dims[d], is_tail[d] ? LOOP_TAIL : LOOP_LEAD,
+                       1))
+          return -1;
       }
     }
     if (tail_count > 1) {
@@ -395,7 +411,9 @@ static int value_of(builder_t* b, const tn_node_t* node, const tn_index_map_t* m
   if (b->result != TN_BUILD_OK || b->must_restart) return -1;
   for (int k = 0; k < b->value_count; ++k) {
     const value_state_t* v = &b->value[k];
-    if (v->node == node && v->phase == phase && tn_index_map_equal(v->map, map, b->space.loop_count)) return v->inst;
+    if (v->node == node && v->phase == phase &&
+        tn_index_map_equal(v->map, map, b->space.loop_count))
+      return v->inst;
   }
   int inst = -1;
   tn_scalar_t splat;
@@ -403,7 +421,8 @@ static int value_of(builder_t* b, const tn_node_t* node, const tn_index_map_t* m
   const tn_memory_map_t* memory = &b->request->memory;
   if (node->op == TN_OP_PARAM && tn_param_is_scalar(node)) {
     memset(&splat, 0, sizeof(splat));
-    inst = scalar_value(b, phase, node->types[0].dtype, (int)tn_node_int(node, TN_ATTR_INDEX, 0), splat);
+    inst = scalar_value(b, phase, node->types[0].dtype, (int)tn_node_int(node, TN_ATTR_INDEX, 0),
+                        splat);
   } else if (tn_node_splat(node, &splat)) {
     if (!dtype_fits(node->types[0].dtype)) return block_on(b, node);
     inst = scalar_value(b, phase, node->types[0].dtype, -1, splat);
@@ -420,15 +439,17 @@ static int value_of(builder_t* b, const tn_node_t* node, const tn_index_map_t* m
     inst = movement(b, node, map, phase);
   } else if (tn_kernel_can_compute(node)) {
     // A big group is cut here; what is below becomes a kernel of its own.
-    if (b->inst_count > 96 || b->operand_count > 24 || b->scalar_count > 24) return block_on(b, node);
+    if (b->inst_count > 96 || b->operand_count > 24 || b->scalar_count > 24)
+      return block_on(b, node);
     inst = elementwise(b, node, map, phase);
   } else {
     return block_on(b, node);
   }
   if (inst < 0) return -1;
   if (b->value_count < TN_KERNEL_INSTRUCTIONS) {
-    tn_index_map_t* copy = tn_arena_copy(b->request->arena, map,
-                                         offsetof(tn_index_map_t, dim) + sizeof(tn_form_t) * (size_t)map->rank);
+    tn_index_map_t* copy =
+        tn_arena_copy(b->request->arena, map,
+                      offsetof(tn_index_map_t, dim) + sizeof(tn_form_t) * (size_t)map->rank);
     if (!copy) {
       b->result = TN_BUILD_NO_MEMORY;
       return -1;
@@ -463,7 +484,9 @@ static bool contains_reduce(const tn_kernel_request_t* request, const tn_node_t*
   if (depth > 12 || request->memory.find(request->memory.context, node, &view)) return false;
   if (node->op == TN_OP_REDUCE) return true;
   const int fusion = tn_op_info(node->op)->fusion;
-  if (fusion != TN_FUSION_ELEMENTWISE && fusion != TN_FUSION_BROADCAST && fusion != TN_FUSION_INJECTIVE) return false;
+  if (fusion != TN_FUSION_ELEMENTWISE && fusion != TN_FUSION_BROADCAST &&
+      fusion != TN_FUSION_INJECTIVE)
+    return false;
   for (int i = 0; i < node->operand_count; ++i)
     if (contains_reduce(request, node->operands[i], depth + 1)) return true;
   return false;
@@ -488,8 +511,8 @@ static void build_body(builder_t* b) {
     if (value < 0) return;
     tn_form_t address;
     address_of(&part->partial, &map, &address);
-    const int operand =
-        find_operand(b, TN_OPERAND_OUTPUT, part->partial.type.dtype, part->partial.buffer, &address);
+    const int operand = find_operand(b, TN_OPERAND_OUTPUT, part->partial.type.dtype,
+                                     part->partial.buffer, &address);
     if (operand >= 0) emit(b, TN_KOP_STORE, part->partial.type.dtype, 1, operand, value, 0, 0);
     return;
   }
@@ -503,7 +526,8 @@ static void build_body(builder_t* b) {
     tn_form_t address;
     address_of(&request->targets[r], &map, &address);
     const tn_dtype_t dtype = request->roots[r]->types[0].dtype;
-    const int operand = find_operand(b, TN_OPERAND_OUTPUT, dtype, request->targets[r].buffer, &address);
+    const int operand =
+        find_operand(b, TN_OPERAND_OUTPUT, dtype, request->targets[r].buffer, &address);
     if (operand < 0) return;
     emit(b, TN_KOP_STORE, dtype, phase, operand, values[r], 0, 0);
     b->cost += 1;
@@ -570,15 +594,18 @@ static bool order_loops(builder_t* b, nest_t* nest) {
   for (int role = LOOP_LEAD; role <= LOOP_TAIL; ++role) {
     count = 0;
     for (int l = 0; l < b->space.loop_count; ++l)
-      if (b->role[l] == role && b->space.extent[l] != 1) loops[count++] = l;  // in order of their elements
+      if (b->role[l] == role && b->space.extent[l] != 1)
+        loops[count++] = l;  // in order of their elements
     const int before = nest->count;
     append_merged(b, nest, loops, count);
     if (role == LOOP_TAIL && nest->count > before + 1) return false;  // the tail must be one loop
     if (role == LOOP_TAIL && b->is_row && nest->count == before) nest->loop[nest->count++] = -1;
   }
-  if (b->reduce && !b->is_row && nest->count == nest->parallel_count) nest->loop[nest->count++] = -1;
+  if (b->reduce && !b->is_row && nest->count == nest->parallel_count)
+    nest->loop[nest->count++] = -1;
   nest->vector = b->is_row ? nest->count - 1 : nest->parallel_count - 1;
-  for (int k = 0; k < nest->count; ++k) nest->extent[k] = nest->loop[k] < 0 ? 1 : b->space.extent[nest->loop[k]];
+  for (int k = 0; k < nest->count; ++k)
+    nest->extent[k] = nest->loop[k] < 0 ? 1 : b->space.extent[nest->loop[k]];
   return nest->count <= TN_KERNEL_LOOPS;
 }
 
@@ -591,7 +618,7 @@ static bool finish(builder_t* b, tn_kernel_step_t* step) {
   memset(step, 0, sizeof(*step));
   tn_kernel_program_t* program = TN_ARENA_NEW(arena, tn_kernel_program_t);
   step->operands = TN_ARENA_ARRAY(arena, tn_kernel_operand_binding_t, b->operand_count);
-  step->strides = TN_ARENA_ARRAY(arena, int64_t, b->operand_count * nest.count + 1);
+  step->strides = TN_ARENA_ARRAY(arena, int64_t, b->operand_count* nest.count + 1);
   step->dims = TN_ARENA_ARRAY(arena, int64_t, nest.count);
   step->scalars = tn_arena_copy(arena, b->scalar, sizeof(b->scalar[0]) * (size_t)b->scalar_count);
   if (!program || !step->operands || !step->strides || !step->dims || !step->scalars) return false;
@@ -610,13 +637,15 @@ static bool finish(builder_t* b, tn_kernel_step_t* step) {
     const bool is_index = o->facts.kind == TN_OPERAND_INDEX;
     const int64_t size = is_index ? 1 : (int64_t)tn_dtype_size((tn_dtype_t)o->facts.dtype);
     for (int l = 0; l < nest.count; ++l)
-      step->strides[k * nest.count + l] = nest.loop[l] < 0 ? 0 : o->address.coefficient[nest.loop[l]] * size;
+      step->strides[k * nest.count + l] =
+          nest.loop[l] < 0 ? 0 : o->address.coefficient[nest.loop[l]] * size;
     const int64_t vector_stride = step->strides[k * nest.count + nest.vector];
     program->operand[k] = o->facts;
     program->operand[k].vector = (uint8_t)(vector_stride == 0      ? TN_OPERAND_SCALAR
                                            : vector_stride == size ? TN_OPERAND_CONTIGUOUS
                                                                    : TN_OPERAND_STRIDED);
-    step->operands[k] = (tn_kernel_operand_binding_t){.buffer = o->buffer, .offset = o->address.offset * size};
+    step->operands[k] =
+        (tn_kernel_operand_binding_t){.buffer = o->buffer, .offset = o->address.offset * size};
   }
   // Instructions in order of phases; operands are earlier ones in either order.
   uint8_t place[TN_KERNEL_INSTRUCTIONS];
@@ -627,8 +656,8 @@ static bool finish(builder_t* b, tn_kernel_step_t* step) {
   for (int k = 0; k < b->inst_count; ++k) {
     tn_kernel_inst_t inst = b->inst[k];
     const int uses = inst.op == TN_KOP_STORE || inst.op == TN_KOP_ACC ? 1
-                     : inst.op >= TN_KOP_LOAD                         ? 0
-                                                                      : tn_op_info((tn_op_t)inst.op)->operand_count;
+                     : inst.op >= TN_KOP_LOAD ? 0
+                                              : tn_op_info((tn_op_t)inst.op)->operand_count;
     inst.a = uses > 0 ? place[inst.a] : 0;
     inst.b = uses > 1 ? place[inst.b] : 0;
     inst.c = uses > 2 ? place[inst.c] : 0;
@@ -664,8 +693,9 @@ tn_build_result_t tn_kernel_build(const tn_kernel_request_t* request, tn_kernel_
     // A tail that does not merge: its operand in row-major memory always does.
     b->result = TN_BUILD_IMPOSSIBLE;
     tn_plan_view_t view;
-    if (b->reduce && !(request->memory.find(request->memory.context, b->reduce->operands[0], &view) &&
-                       tn_plan_view_is_contiguous(&view))) {
+    if (b->reduce &&
+        !(request->memory.find(request->memory.context, b->reduce->operands[0], &view) &&
+          tn_plan_view_is_contiguous(&view))) {
       b->result = TN_BUILD_BLOCKED;
       b->blame = b->reduce->operands[0];
     }

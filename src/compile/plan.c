@@ -28,7 +28,9 @@ typedef struct planner {
 
 static tn_status_t materialise(planner_t* p, const tn_node_t* node);
 
-static tn_status_t out_of_memory(void) { return TN_ERROR(TN_RESOURCE_EXHAUSTED, "plan: out of host memory"); }
+static tn_status_t out_of_memory(void) {
+  return TN_ERROR(TN_RESOURCE_EXHAUSTED, "plan: out of host memory");
+}
 
 static bool is_movement(const tn_node_t* node) {
   const int fusion = tn_op_info(node->op)->fusion;
@@ -43,12 +45,13 @@ static int add_buffer(planner_t* p, tn_buffer_kind_t kind, int index, int64_t si
     const int capacity = plan->buffer_capacity ? plan->buffer_capacity * 2 : 32;
     tn_plan_buffer_t* grown = TN_ARENA_ARRAY(p->arena, tn_plan_buffer_t, capacity);
     if (!grown) return -1;
-    if (plan->buffer_count) memcpy(grown, plan->buffers, sizeof(*grown) * (size_t)plan->buffer_count);
+    if (plan->buffer_count)
+      memcpy(grown, plan->buffers, sizeof(*grown) * (size_t)plan->buffer_count);
     plan->buffers = grown;
     plan->buffer_capacity = capacity;
   }
-  plan->buffers[plan->buffer_count] =
-      (tn_plan_buffer_t){.kind = kind, .index = index, .size = size, .first_step = -1, .last_step = -1};
+  plan->buffers[plan->buffer_count] = (tn_plan_buffer_t){
+      .kind = kind, .index = index, .size = size, .first_step = -1, .last_step = -1};
   return plan->buffer_count++;
 }
 
@@ -133,7 +136,8 @@ static bool apply_movement(const tn_node_t* node, const tn_plan_view_t* from, tn
       const int64_t* dims = tn_node_ints(node, TN_ATTR_DIMENSIONS, &count);
       memcpy(view.strides, from->strides, sizeof(view.strides));
       for (int64_t k = 0; k < count; ++k) {
-        if (from->type.dims[dims[k]] > 0) view.offset += (from->type.dims[dims[k]] - 1) * from->strides[dims[k]];
+        if (from->type.dims[dims[k]] > 0)
+          view.offset += (from->type.dims[dims[k]] - 1) * from->strides[dims[k]];
         view.strides[dims[k]] = -from->strides[dims[k]];
       }
       break;
@@ -204,7 +208,8 @@ static tn_status_t ensure_view(planner_t* p, const tn_node_t* node, tn_plan_view
     if (apply_movement(node, &from, out_view)) return TN_OK;
     TN_TRY(make_contiguous(p, &from));
     if (apply_movement(node, &from, out_view)) return set_view(p, node, out_view);
-    return TN_ERROR(TN_INTERNAL, "plan: %s of row-major memory is not a view", tn_op_info(node->op)->name);
+    return TN_ERROR(TN_INTERNAL, "plan: %s of row-major memory is not a view",
+                    tn_op_info(node->op)->name);
   }
   TN_TRY(materialise(p, node));
   if (find_view(p, node, out_view)) return TN_OK;
@@ -212,7 +217,8 @@ static tn_status_t ensure_view(planner_t* p, const tn_node_t* node, tn_plan_view
 }
 
 // Where |node| is to be stored: its result's buffer, or a temporary.
-static tn_status_t target_view(planner_t* p, const tn_node_t* node, bool takes_strides, tn_plan_view_t* out_view) {
+static tn_status_t target_view(planner_t* p, const tn_node_t* node, bool takes_strides,
+                               tn_plan_view_t* out_view) {
   if (is_result(p, node)) {
     const int index = p->result_of[node->id];
     const tn_graph_result_t* result = tn_graph_result_at(p->graph, index);
@@ -230,14 +236,16 @@ static tn_status_t target_view(planner_t* p, const tn_node_t* node, bool takes_s
 // ---- steps --------------------------------------------------------------------------------------------------
 
 // The only user of a contraction's value, if it is an addition that the driver can do on its tile.
-static const tn_node_t* find_addend(planner_t* p, const tn_node_t* node, tn_plan_view_t* out_addend) {
+static const tn_node_t* find_addend(planner_t* p, const tn_node_t* node,
+                                    tn_plan_view_t* out_addend) {
   if (tn_op_info(node->op)->fusion != TN_FUSION_CONTRACTION || is_result(p, node)) return NULL;
   const tn_node_t* user = NULL;
   for (int s = 0; s < p->stored_count; ++s) {
     const uint32_t id = p->stored[s];
     if (id <= node->id || !p->fusion.is_live[id]) continue;
     const tn_node_t* candidate = tn_graph_node_at(p->graph, id);
-    if (candidate->op == TN_OP_ADD && (candidate->operands[0] == node || candidate->operands[1] == node)) {
+    if (candidate->op == TN_OP_ADD &&
+        (candidate->operands[0] == node || candidate->operands[1] == node)) {
       user = candidate;
       break;
     }
@@ -261,13 +269,15 @@ static const tn_node_t* find_addend(planner_t* p, const tn_node_t* node, tn_plan
 
 static tn_status_t plan_whole(planner_t* p, const tn_node_t* node) {
   if (node->op == TN_OP_RESULT) return materialise(p, node->operands[0]);
-  tn_node_step_t whole = {.node = node, .operand_count = node->operand_count, .result_count = node->result_count};
+  tn_node_step_t whole = {
+      .node = node, .operand_count = node->operand_count, .result_count = node->result_count};
   whole.operands = TN_ARENA_ARRAY(p->arena, tn_plan_view_t, node->operand_count + 1);
   whole.results = TN_ARENA_ARRAY(p->arena, tn_plan_view_t, node->result_count + 1);
   if (!whole.operands || !whole.results) return out_of_memory();
   for (int i = 0; i < node->operand_count; ++i) {
     TN_TRY(ensure_view(p, node->operands[i], &whole.operands[i]));
-    if (!tn_plan_view_is_contiguous(&whole.operands[i]) && !p->target->takes_view(node, i, &whole.operands[i]))
+    if (!tn_plan_view_is_contiguous(&whole.operands[i]) &&
+        !p->target->takes_view(node, i, &whole.operands[i]))
       TN_TRY(make_contiguous(p, &whole.operands[i]));
   }
   const bool writes_strides = p->target->writes_strides(node);
@@ -330,8 +340,9 @@ static tn_status_t build_kernel(planner_t* p, tn_kernel_request_t* request, bool
 }
 
 // A reduction too long for one kernel: block results first, then their combination; see ir/reduce_order.h.
-static tn_status_t plan_reduce_in_parts(planner_t* p, const tn_node_t* node, int64_t blocks, int64_t length,
-                                        int64_t block, const tn_plan_view_t* target, bool* out_is_possible) {
+static tn_status_t plan_reduce_in_parts(planner_t* p, const tn_node_t* node, int64_t blocks,
+                                        int64_t length, int64_t block, const tn_plan_view_t* target,
+                                        bool* out_is_possible) {
   tn_type_t type = node->types[0];
   if (type.rank == TN_MAX_RANK) {
     *out_is_possible = false;
@@ -354,8 +365,8 @@ static tn_status_t plan_reduce_in_parts(planner_t* p, const tn_node_t* node, int
 }
 
 // True if everything |node| inlines is in memory, or is one of |roots| reached elementwise only.
-static bool is_ready(planner_t* p, const tn_node_t* node, const tn_node_t* const* roots, int root_count,
-                     bool is_elementwise, bool is_root, int* budget) {
+static bool is_ready(planner_t* p, const tn_node_t* node, const tn_node_t* const* roots,
+                     int root_count, bool is_elementwise, bool is_root, int* budget) {
   tn_plan_view_t view;
   for (int r = 0; r < root_count; ++r)
     if (roots[r] == node) return is_elementwise;
@@ -370,7 +381,8 @@ static bool is_ready(planner_t* p, const tn_node_t* node, const tn_node_t* const
     return false;
   }
   for (int i = 0; i < node->operand_count; ++i)
-    if (!is_ready(p, node->operands[i], roots, root_count, is_elementwise, false, budget)) return false;
+    if (!is_ready(p, node->operands[i], roots, root_count, is_elementwise, false, budget))
+      return false;
   return true;
 }
 
@@ -383,8 +395,10 @@ static int gather_roots(planner_t* p, const tn_node_t* first, const tn_node_t** 
     if (p->stored[s] <= first->id) continue;
     ++seen;
     const tn_node_t* node = tn_graph_node_at(p->graph, p->stored[s]);
-    if (p->views[node->id] || !tn_kernel_can_compute(node) || node->types[0].rank != first->types[0].rank ||
-        memcmp(node->types[0].dims, first->types[0].dims, sizeof(int64_t) * (size_t)first->types[0].rank))
+    if (p->views[node->id] || !tn_kernel_can_compute(node) ||
+        node->types[0].rank != first->types[0].rank ||
+        memcmp(node->types[0].dims, first->types[0].dims,
+               sizeof(int64_t) * (size_t)first->types[0].rank))
       continue;
     int budget = READY_STEPS;
     if (is_ready(p, node, roots, count, true, true, &budget)) roots[count++] = node;
@@ -397,7 +411,8 @@ static tn_status_t plan_kernel(planner_t* p, const tn_node_t* node, bool* out_is
   tn_plan_view_t targets[MERGE_ROOTS];
   int64_t length = 0, block = 0;
   bool is_row = false;
-  const int64_t blocks = node->op == TN_OP_REDUCE ? tn_reduce_blocks(node, &is_row, &length, &block) : 1;
+  const int64_t blocks =
+      node->op == TN_OP_REDUCE ? tn_reduce_blocks(node, &is_row, &length, &block) : 1;
   if (blocks > 1) {
     TN_TRY(target_view(p, node, true, &targets[0]));
     TN_TRY(plan_reduce_in_parts(p, node, blocks, length, block, &targets[0], out_is_possible));
@@ -427,7 +442,8 @@ static tn_status_t materialise(planner_t* p, const tn_node_t* node) {
   tn_plan_view_t moved;
   if (!apply_movement(node, &from, &moved)) {
     TN_TRY(make_contiguous(p, &from));
-    if (!apply_movement(node, &from, &moved)) return TN_ERROR(TN_INTERNAL, "plan: movement without a view");
+    if (!apply_movement(node, &from, &moved))
+      return TN_ERROR(TN_INTERNAL, "plan: movement without a view");
   }
   TN_TRY(target_view(p, node, true, &to));
   TN_TRY(copy_step(p, &moved, &to));
@@ -461,11 +477,14 @@ static void visit_buffers(const tn_plan_t* plan, int index, visit_fn_t visit, vo
     const tn_kernel_step_t* kernel = &step->kernel;
     for (int k = 0; k < kernel->program->operand_count; ++k)
       if (kernel->operands[k].buffer >= 0)
-        visit(context, index, kernel->operands[k].buffer, kernel->program->operand[k].kind == TN_OPERAND_OUTPUT);
+        visit(context, index, kernel->operands[k].buffer,
+              kernel->program->operand[k].kind == TN_OPERAND_OUTPUT);
   } else {
-    for (int i = 0; i < step->node.operand_count; ++i) visit(context, index, step->node.operands[i].buffer, false);
+    for (int i = 0; i < step->node.operand_count; ++i)
+      visit(context, index, step->node.operands[i].buffer, false);
     if (step->node.has_addend) visit(context, index, step->node.addend.buffer, false);
-    for (int i = 0; i < step->node.result_count; ++i) visit(context, index, step->node.results[i].buffer, true);
+    for (int i = 0; i < step->node.result_count; ++i)
+      visit(context, index, step->node.results[i].buffer, true);
   }
 }
 
@@ -488,23 +507,28 @@ static bool reads_same_place(const tn_step_t* step, int read_buffer, int write_b
   for (int k = 0; k < kernel->program->operand_count; ++k)
     if (kernel->operands[k].buffer == read_buffer &&
         (kernel->operands[k].offset != kernel->operands[write].offset ||
-         memcmp(kernel->strides + k * loops, kernel->strides + write * loops, sizeof(int64_t) * (size_t)loops)))
+         memcmp(kernel->strides + k * loops, kernel->strides + write * loops,
+                sizeof(int64_t) * (size_t)loops)))
       return false;
   return write >= 0;
 }
 
 static void find_write(void* context, int step, int buffer, bool is_write) {
   hazard_t* hazard = context;
-  if (is_write && buffer == hazard->result_buffer && hazard->write_step < 0) hazard->write_step = step;
+  if (is_write && buffer == hazard->result_buffer && hazard->write_step < 0)
+    hazard->write_step = step;
 }
 
 static void find_hazard(void* context, int step, int buffer, bool is_write) {
   hazard_t* hazard = context;
   const tn_plan_buffer_t* read = &hazard->plan->buffers[buffer];
-  if (is_write || read->kind != TN_BUFFER_PARAM || (hazard->param >= 0 && read->index != hazard->param)) return;
+  if (is_write || read->kind != TN_BUFFER_PARAM ||
+      (hazard->param >= 0 && read->index != hazard->param))
+    return;
   if (step > hazard->write_step ||
       (step == hazard->write_step &&
-       (hazard->param < 0 || !reads_same_place(hazard->plan->steps[step], buffer, hazard->result_buffer))))
+       (hazard->param < 0 ||
+        !reads_same_place(hazard->plan->steps[step], buffer, hazard->result_buffer))))
     hazard->is_found = true;
 }
 
@@ -530,7 +554,8 @@ static tn_status_t plan_aliases(planner_t* p) {
     tn_plan_buffer_t* buffer = &plan->buffers[hazard.result_buffer];
     buffer->kind = TN_BUFFER_TEMPORARY;
     buffer->index = 0;
-    buffer->size = tn_type_element_count(type) == 0 ? 0 : span * (int64_t)tn_dtype_size(type->dtype);
+    buffer->size =
+        tn_type_element_count(type) == 0 ? 0 : span * (int64_t)tn_dtype_size(type->dtype);
     tn_plan_view_t from = {.buffer = hazard.result_buffer, .type = *type}, to;
     memcpy(from.strides, result->strides, sizeof(from.strides));
     to = from;
@@ -560,7 +585,8 @@ static tn_status_t plan_memory(planner_t* p) {
   for (int i = 0; i < plan->buffer_count; ++i) {
     if (plan->buffers[i].kind != TN_BUFFER_TEMPORARY || plan->buffers[i].first_step < 0) continue;
     int at = count++;
-    for (; at > 0 && plan->buffers[order[at - 1]].size < plan->buffers[i].size; --at) order[at] = order[at - 1];
+    for (; at > 0 && plan->buffers[order[at - 1]].size < plan->buffers[i].size; --at)
+      order[at] = order[at - 1];
     order[at] = i;
   }
   int* placed = TN_ARENA_ARRAY(p->arena, int, count + 1);  // by offset
@@ -580,12 +606,14 @@ static tn_status_t plan_memory(planner_t* p) {
     while (at < k && plan->buffers[placed[at]].offset <= offset) ++at;
     memmove(placed + at + 1, placed + at, sizeof(int) * (size_t)(k - at));
     placed[at] = order[k];
-    if (offset + buffer->size > plan->temporary_bytes) plan->temporary_bytes = offset + buffer->size;
+    if (offset + buffer->size > plan->temporary_bytes)
+      plan->temporary_bytes = offset + buffer->size;
   }
   return TN_OK;
 }
 
-tn_status_t tn_plan_fused(tn_graph_t* graph, const tn_plan_target_t* target, tn_arena_t* arena, tn_plan_t* out_plan) {
+tn_status_t tn_plan_fused(tn_graph_t* graph, const tn_plan_target_t* target, tn_arena_t* arena,
+                          tn_plan_t* out_plan) {
   memset(out_plan, 0, sizeof(*out_plan));
   out_plan->arena = arena;
   planner_t p = {.graph = graph, .target = target, .arena = arena, .plan = out_plan};
@@ -601,7 +629,8 @@ tn_status_t tn_plan_fused(tn_graph_t* graph, const tn_plan_target_t* target, tn_
     p.result_of[tn_graph_result_at(graph, r)->node->id] = r;
   for (uint32_t id = 0; id < limit; ++id)
     if (p.fusion.is_live[id] && p.fusion.is_stored[id]) p.stored[p.stored_count++] = id;
-  for (int s = 0; s < p.stored_count; ++s) TN_TRY(materialise(&p, tn_graph_node_at(graph, p.stored[s])));
+  for (int s = 0; s < p.stored_count; ++s)
+    TN_TRY(materialise(&p, tn_graph_node_at(graph, p.stored[s])));
   TN_TRY(plan_results(&p));
   TN_TRY(plan_aliases(&p));
   TN_TRY(plan_memory(&p));

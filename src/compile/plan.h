@@ -19,10 +19,10 @@ typedef enum tn_buffer_kind {
 
 typedef struct tn_plan_buffer {
   tn_buffer_kind_t kind;
-  int index;                 // of the parameter or result
-  int64_t size;              // bytes
-  int64_t offset;            // of a temporary in the scratch block, 64-aligned
-  const void* data;          // of a constant
+  int index;                  // of the parameter or result
+  int64_t size;               // bytes
+  int64_t offset;             // of a temporary in the scratch block, 64-aligned
+  const void* data;           // of a constant
   int first_step, last_step;  // lifetime of a temporary
 } tn_plan_buffer_t;
 
@@ -38,7 +38,8 @@ bool tn_plan_view_is_contiguous(const tn_plan_view_t* view);
 // Row-major strides of |type|.
 void tn_contiguous_strides(const tn_type_t* type, int64_t* out_strides);
 // Strides of the same memory seen with the dims of |type|; false if no strides can say it.
-bool tn_plan_view_reshape(const tn_plan_view_t* view, const tn_type_t* type, tn_plan_view_t* out_view);
+bool tn_plan_view_reshape(const tn_plan_view_t* view, const tn_type_t* type,
+                          tn_plan_view_t* out_view);
 
 typedef struct tn_kernel_operand_binding {
   int buffer;      // -1: an INDEX operand
@@ -59,7 +60,7 @@ typedef struct tn_kernel_step {
   tn_kernel_scalar_binding_t* scalars;
   int64_t outer_count;    // points of the parallel loops without the vector loop
   int64_t vector_extent;  // of the vector loop if it is parallel, else 1
-  int64_t cost;           // of one outer point (times one vector point if parallel), in cheap operations
+  int64_t cost;  // of one outer point (times one vector point if parallel), in cheap operations
 } tn_kernel_step_t;
 
 typedef struct tn_node_step {
@@ -103,8 +104,8 @@ typedef struct tn_plan_target {
 
 // simplify, fuse, plan; the one place that lists the passes. |scratch| receives the simplified graph, which the plan's
 // nodes point into.
-tn_status_t tn_compile_plan(const tn_graph_t* graph, const tn_plan_target_t* target, tn_graph_t* scratch,
-                            tn_arena_t* arena, tn_plan_t* out_plan);
+tn_status_t tn_compile_plan(const tn_graph_t* graph, const tn_plan_target_t* target,
+                            tn_graph_t* scratch, tn_arena_t* arena, tn_plan_t* out_plan);
 
 // One line per buffer and step; the caller frees |out_text|.
 tn_status_t tn_plan_print(const tn_plan_t* plan, char** out_text);

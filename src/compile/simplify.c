@@ -35,14 +35,17 @@ static tn_scalar_t reduce_identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
     case TN_REDUCE_AND: return tn_scalar_from_int(dtype, -1);
     case TN_REDUCE_MAX:
     case TN_REDUCE_MIN:
-      if (c == TN_CLASS_FLOAT) return tn_scalar_from_double(dtype, is_max ? -__builtin_inf() : __builtin_inf());
-      if (c == TN_CLASS_SIGNED) return tn_scalar_from_int(dtype, (is_max ? INT64_MIN : INT64_MAX) >> (64 - bits));
+      if (c == TN_CLASS_FLOAT)
+        return tn_scalar_from_double(dtype, is_max ? -__builtin_inf() : __builtin_inf());
+      if (c == TN_CLASS_SIGNED)
+        return tn_scalar_from_int(dtype, (is_max ? INT64_MIN : INT64_MAX) >> (64 - bits));
       return tn_scalar_from_int(dtype, is_max ? 0 : -1);
     default: return tn_scalar_from_double(dtype, 0.0);
   }
 }
 
-static const tn_node_t* simplify_node(tn_graph_t* graph, const tn_node_t* node, const tn_node_t* const* x) {
+static const tn_node_t* simplify_node(tn_graph_t* graph, const tn_node_t* node,
+                                      const tn_node_t* const* x) {
   int64_t count = 0;
   switch (node->op) {
     case TN_OP_MUL:
@@ -87,23 +90,27 @@ static const tn_node_t* simplify_node(tn_graph_t* graph, const tn_node_t* node, 
       break;
     case TN_OP_REDUCE:
       if (x[0] && tn_type_element_count(&x[0]->types[0]) == 0)
-        return tn_constant_splat(graph, &node->types[0],
-                                 reduce_identity((tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, 0),
-                                                 node->types[0].dtype));
+        return tn_constant_splat(
+            graph, &node->types[0],
+            reduce_identity((tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, 0),
+                            node->types[0].dtype));
       break;
     default: break;
   }
   return NULL;
 }
 
-tn_status_t tn_simplify(const tn_graph_t* graph, const tn_plan_target_t* target, tn_graph_t* out_graph) {
+tn_status_t tn_simplify(const tn_graph_t* graph, const tn_plan_target_t* target,
+                        tn_graph_t* out_graph) {
   const uint32_t limit = tn_graph_node_limit(graph);
   // Tables live in the new graph's arena; several results of an expanded composite need a list.
   const tn_node_t** map = tn_graph_alloc(out_graph, sizeof(*map) * (limit + 1));
   const tn_node_t*** lists = tn_graph_alloc(out_graph, sizeof(*lists) * (limit + 1));
   bool* is_live = tn_graph_alloc(out_graph, sizeof(*is_live) * (limit + 1));
-  if (!map || !lists || !is_live) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "simplify: out of host memory");
-  for (int r = 0; r < tn_graph_result_count(graph); ++r) is_live[tn_graph_result_at(graph, r)->node->id] = true;
+  if (!map || !lists || !is_live)
+    return TN_ERROR(TN_RESOURCE_EXHAUSTED, "simplify: out of host memory");
+  for (int r = 0; r < tn_graph_result_count(graph); ++r)
+    is_live[tn_graph_result_at(graph, r)->node->id] = true;
   for (uint32_t id = limit; id-- > 0;) {
     const tn_node_t* node = tn_graph_node_at(graph, id);
     if (is_live[id])
@@ -111,8 +118,9 @@ tn_status_t tn_simplify(const tn_graph_t* graph, const tn_plan_target_t* target,
   }
   for (int i = 0; i < tn_graph_param_count(graph); ++i) {
     const tn_node_t* param = tn_graph_param_at(graph, i);
-    map[param->id] = tn_param_is_scalar(param) ? tn_graph_scalar_param(out_graph, param->types[0].dtype)
-                                               : tn_graph_param(out_graph, &param->types[0], tn_param_strides(param));
+    map[param->id] = tn_param_is_scalar(param)
+                         ? tn_graph_scalar_param(out_graph, param->types[0].dtype)
+                         : tn_graph_param(out_graph, &param->types[0], tn_param_strides(param));
   }
   enum { FEW = 64 };
   const tn_node_t* few[FEW];
@@ -140,12 +148,14 @@ tn_status_t tn_simplify(const tn_graph_t* graph, const tn_plan_target_t* target,
     }
     if (!map[id]) {
       tn_status_t status = tn_graph_status(out_graph);
-      return status ? status : TN_ERROR(TN_INTERNAL, "simplify: %s vanished", tn_op_info(node->op)->name);
+      return status ? status
+                    : TN_ERROR(TN_INTERNAL, "simplify: %s vanished", tn_op_info(node->op)->name);
     }
   }
   for (int r = 0; r < tn_graph_result_count(graph); ++r) {
     const tn_graph_result_t* result = tn_graph_result_at(graph, r);
-    tn_graph_add_result(out_graph, map[result->node->id], result->is_contiguous ? NULL : result->strides);
+    tn_graph_add_result(out_graph, map[result->node->id],
+                        result->is_contiguous ? NULL : result->strides);
     if (result->same_as_param >= 0 || result->overlaps_params)
       tn_graph_alias_result(out_graph, r, result->same_as_param, result->overlaps_params);
   }

@@ -22,7 +22,8 @@ bool tn_plan_view_is_contiguous(const tn_plan_view_t* view) {
   return true;
 }
 
-bool tn_plan_view_reshape(const tn_plan_view_t* view, const tn_type_t* type, tn_plan_view_t* out_view) {
+bool tn_plan_view_reshape(const tn_plan_view_t* view, const tn_type_t* type,
+                          tn_plan_view_t* out_view) {
   tn_plan_view_t result = *view;
   result.type = *type;
   if (tn_type_element_count(type) == 0 || tn_plan_view_is_contiguous(view)) {
@@ -41,7 +42,8 @@ bool tn_plan_view_reshape(const tn_plan_view_t* view, const tn_type_t* type, tn_
     int64_t run = view->type.dims[old_dim];
     int64_t next_stride = step * run;
     --old_dim;
-    while (old_dim >= 0 && (view->type.dims[old_dim] == 1 || view->strides[old_dim] == next_stride)) {
+    while (old_dim >= 0 &&
+           (view->type.dims[old_dim] == 1 || view->strides[old_dim] == next_stride)) {
       if (view->type.dims[old_dim] != 1) {
         run *= view->type.dims[old_dim];
         next_stride *= view->type.dims[old_dim];

@@ -3,8 +3,8 @@
 
 const tn_node_t* tn_dot_general(tn_graph_t* graph, const tn_node_t* lhs, const tn_node_t* rhs,
                                 int batch_count, const int64_t* lhs_batch, const int64_t* rhs_batch,
-                                int contract_count, const int64_t* lhs_contract, const int64_t* rhs_contract,
-                                tn_dtype_t dtype) {
+                                int contract_count, const int64_t* lhs_contract,
+                                const int64_t* rhs_contract, tn_dtype_t dtype) {
   const tn_node_t* operands[2] = {lhs, rhs};
   tn_attr_t attrs[4] = {tn_attr_ints(TN_ATTR_LHS_BATCH, batch_count, lhs_batch),
                         tn_attr_ints(TN_ATTR_RHS_BATCH, batch_count, rhs_batch),
@@ -16,12 +16,13 @@ const tn_node_t* tn_dot_general(tn_graph_t* graph, const tn_node_t* lhs, const t
 }
 
 const tn_node_t* tn_matmul(tn_graph_t* graph, const tn_node_t* lhs, const tn_node_t* rhs) {
-  if (!lhs || !rhs) return tn_graph_fail(graph, TN_ERROR(TN_INTERNAL, "matmul: an operand is missing"));
+  if (!lhs || !rhs)
+    return tn_graph_fail(graph, TN_ERROR(TN_INTERNAL, "matmul: an operand is missing"));
   int rank = lhs->types[0].rank;
   if (rank < 2 || rank != rhs->types[0].rank) {
     return tn_graph_fail(
-        graph, TN_ERROR(TN_INVALID_ARGUMENT, "matmul: expected equal ranks >= 2, got %d and %d", rank,
-                        rhs->types[0].rank));
+        graph, TN_ERROR(TN_INVALID_ARGUMENT, "matmul: expected equal ranks >= 2, got %d and %d",
+                        rank, rhs->types[0].rank));
   }
   int64_t batch[TN_MAX_RANK];
   for (int i = 0; i < rank - 2; ++i) batch[i] = i;

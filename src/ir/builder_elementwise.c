@@ -36,7 +36,8 @@ const tn_node_t* tn_constant_int(tn_graph_t* graph, tn_dtype_t dtype, int64_t va
 }
 const tn_node_t* tn_constant_like(tn_graph_t* graph, const tn_node_t* like, double value) {
   if (!like) return tn_graph_fail(graph, TN_ERROR(TN_INTERNAL, "constant: no node to be like"));
-  return tn_constant_splat(graph, &like->types[0], tn_scalar_from_double(like->types[0].dtype, value));
+  return tn_constant_splat(graph, &like->types[0],
+                           tn_scalar_from_double(like->types[0].dtype, value));
 }
 
 const tn_node_t* tn_iota(tn_graph_t* graph, const tn_type_t* type, int dimension) {
@@ -51,7 +52,8 @@ const tn_node_t* tn_unary(tn_graph_t* graph, tn_op_t op, const tn_node_t* x) {
   return tn_graph_build(graph, op, 1, &x, 0, NULL, 1, &type);
 }
 
-static const tn_node_t* change_dtype(tn_graph_t* graph, tn_op_t op, const tn_node_t* x, tn_dtype_t dtype) {
+static const tn_node_t* change_dtype(tn_graph_t* graph, tn_op_t op, const tn_node_t* x,
+                                     tn_dtype_t dtype) {
   if (x && x->result_count == 1 && x->types[0].dtype == dtype) return x;
   tn_type_t type;
   type.dtype = dtype;
@@ -77,8 +79,8 @@ const tn_node_t* tn_compare(tn_graph_t* graph, tn_compare_t direction, const tn_
   return tn_graph_build(graph, TN_OP_COMPARE, 2, operands, 1, &attr, 1, &type);
 }
 
-static const tn_node_t* ternary(tn_graph_t* graph, tn_op_t op, const tn_node_t* x, const tn_node_t* y,
-                                const tn_node_t* z) {
+static const tn_node_t* ternary(tn_graph_t* graph, tn_op_t op, const tn_node_t* x,
+                                const tn_node_t* y, const tn_node_t* z) {
   const tn_node_t* operands[3] = {x, y, z};
   tn_type_t type;
   return tn_graph_build(graph, op, 3, operands, 0, NULL, 1, &type);
@@ -91,6 +93,7 @@ const tn_node_t* tn_clamp(tn_graph_t* graph, const tn_node_t* low, const tn_node
                           const tn_node_t* high) {
   return ternary(graph, TN_OP_CLAMP, low, x, high);
 }
-const tn_node_t* tn_fma(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* y, const tn_node_t* z) {
+const tn_node_t* tn_fma(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* y,
+                        const tn_node_t* z) {
   return ternary(graph, TN_OP_FMA, x, y, z);
 }

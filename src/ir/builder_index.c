@@ -16,7 +16,8 @@ static void index_attrs(const tn_gather_dims_t* dims, tn_bounds_t bounds, tn_att
 }
 
 const tn_node_t* tn_gather(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices,
-                           const tn_gather_dims_t* dims, const int64_t* slice_sizes, tn_bounds_t bounds) {
+                           const tn_gather_dims_t* dims, const int64_t* slice_sizes,
+                           tn_bounds_t bounds) {
   const tn_node_t* operands[2] = {x, indices};
   tn_attr_t attrs[TN_INDEX_ATTRS];
   index_attrs(dims, bounds, attrs);
@@ -26,8 +27,8 @@ const tn_node_t* tn_gather(tn_graph_t* graph, const tn_node_t* x, const tn_node_
 }
 
 const tn_node_t* tn_scatter(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices,
-                            const tn_node_t* updates, const tn_gather_dims_t* dims, tn_reduce_kind_t kind,
-                            tn_bounds_t bounds) {
+                            const tn_node_t* updates, const tn_gather_dims_t* dims,
+                            tn_reduce_kind_t kind, tn_bounds_t bounds) {
   const tn_node_t* operands[3] = {x, indices, updates};
   tn_attr_t attrs[TN_INDEX_ATTRS];
   index_attrs(dims, bounds, attrs);
@@ -37,8 +38,8 @@ const tn_node_t* tn_scatter(tn_graph_t* graph, const tn_node_t* x, const tn_node
 }
 
 // |dimension| of |x|, with |x| and |indices| present.
-static bool is_usable(tn_graph_t* graph, const char* what, const tn_node_t* x, const tn_node_t* indices,
-                      int dimension) {
+static bool is_usable(tn_graph_t* graph, const char* what, const tn_node_t* x,
+                      const tn_node_t* indices, int dimension) {
   if (!x || !indices) {
     tn_graph_fail(graph, TN_ERROR(TN_INTERNAL, "%s: an operand is missing", what));
     return false;
@@ -49,13 +50,14 @@ static bool is_usable(tn_graph_t* graph, const char* what, const tn_node_t* x, c
   return false;
 }
 
-const tn_node_t* tn_take(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices, int dimension,
-                         tn_bounds_t bounds) {
+const tn_node_t* tn_take(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices,
+                         int dimension, tn_bounds_t bounds) {
   if (!is_usable(graph, "take", x, indices, dimension)) return NULL;
   const tn_type_t *from = &x->types[0], *index = &indices->types[0];
   if (from->rank - 1 + index->rank > TN_MAX_RANK) {
-    return tn_graph_fail(graph, TN_ERROR(TN_INVALID_ARGUMENT, "take: expected a result of rank <= %d, got %d",
-                                         TN_MAX_RANK, from->rank - 1 + index->rank));
+    return tn_graph_fail(
+        graph, TN_ERROR(TN_INVALID_ARGUMENT, "take: expected a result of rank <= %d, got %d",
+                        TN_MAX_RANK, from->rank - 1 + index->rank));
   }
   tn_gather_dims_t dims = {.collapsed_count = 1,
                            .collapsed = {dimension},
@@ -104,14 +106,15 @@ static const tn_node_t* cut_to(tn_graph_t* graph, const char* what, const tn_nod
   if (!fits) {
     char first[TN_TYPE_TEXT_SIZE], second[TN_TYPE_TEXT_SIZE];
     return tn_graph_fail(
-        graph, TN_ERROR(TN_INVALID_ARGUMENT, "%s: indices %s do not fit into %s outside dimension %d", what,
-                        tn_type_format(index, first), tn_type_format(from, second), dimension));
+        graph,
+        TN_ERROR(TN_INVALID_ARGUMENT, "%s: indices %s do not fit into %s outside dimension %d",
+                 what, tn_type_format(index, first), tn_type_format(from, second), dimension));
   }
   return is_whole ? x : tn_slice(graph, x, start, limit, stride);
 }
 
-const tn_node_t* tn_take_along(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices, int dimension,
-                               tn_bounds_t bounds) {
+const tn_node_t* tn_take_along(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* indices,
+                               int dimension, tn_bounds_t bounds) {
   if (!is_usable(graph, "take_along", x, indices, dimension)) return NULL;
   const tn_node_t* part = cut_to(graph, "take_along", x, indices, dimension);
   if (!part) return NULL;

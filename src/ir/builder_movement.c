@@ -4,7 +4,8 @@
 #include "ir/graph_internal.h"
 
 static const tn_node_t* missing(tn_graph_t* graph, tn_op_t op) {
-  return tn_graph_fail(graph, TN_ERROR(TN_INTERNAL, "%s: operand 0 is missing", tn_op_info(op)->name));
+  return tn_graph_fail(graph,
+                       TN_ERROR(TN_INTERNAL, "%s: operand 0 is missing", tn_op_info(op)->name));
 }
 
 static const tn_node_t* bad_rank(tn_graph_t* graph, tn_op_t op, int rank) {
@@ -12,8 +13,8 @@ static const tn_node_t* bad_rank(tn_graph_t* graph, tn_op_t op, int rank) {
                                        tn_op_info(op)->name, TN_MAX_RANK, rank));
 }
 
-const tn_node_t* tn_broadcast_in_dim(tn_graph_t* graph, const tn_node_t* x, int rank, const int64_t* dims,
-                                     const int64_t* map) {
+const tn_node_t* tn_broadcast_in_dim(tn_graph_t* graph, const tn_node_t* x, int rank,
+                                     const int64_t* dims, const int64_t* map) {
   if (!x) return missing(graph, TN_OP_BROADCAST_IN_DIM);
   if (rank < 0 || rank > TN_MAX_RANK) return bad_rank(graph, TN_OP_BROADCAST_IN_DIM, rank);
   tn_attr_t attr = tn_attr_ints(TN_ATTR_DIMENSIONS, x->types[0].rank, map);
@@ -21,7 +22,8 @@ const tn_node_t* tn_broadcast_in_dim(tn_graph_t* graph, const tn_node_t* x, int 
   return tn_graph_build(graph, TN_OP_BROADCAST_IN_DIM, 1, &x, 1, &attr, 1, &type);
 }
 
-const tn_node_t* tn_broadcast_to(tn_graph_t* graph, const tn_node_t* x, int rank, const int64_t* dims) {
+const tn_node_t* tn_broadcast_to(tn_graph_t* graph, const tn_node_t* x, int rank,
+                                 const int64_t* dims) {
   if (!x) return missing(graph, TN_OP_BROADCAST_IN_DIM);
   if (rank < 0 || rank > TN_MAX_RANK) return bad_rank(graph, TN_OP_BROADCAST_IN_DIM, rank);
   const tn_type_t* from = &x->types[0];
@@ -29,8 +31,9 @@ const tn_node_t* tn_broadcast_to(tn_graph_t* graph, const tn_node_t* x, int rank
   if (tn_type_equal(from, &to)) return x;
   if (from->rank > rank) {
     char first[TN_TYPE_TEXT_SIZE], second[TN_TYPE_TEXT_SIZE];
-    return tn_graph_fail(graph, TN_ERROR(TN_INVALID_ARGUMENT, "broadcast: %s has more dimensions than %s",
-                                         tn_type_format(from, first), tn_type_format(&to, second)));
+    return tn_graph_fail(graph,
+                         TN_ERROR(TN_INVALID_ARGUMENT, "broadcast: %s has more dimensions than %s",
+                                  tn_type_format(from, first), tn_type_format(&to, second)));
   }
   int64_t map[TN_MAX_RANK];
   for (int i = 0; i < from->rank; ++i) map[i] = rank - from->rank + i;
@@ -55,41 +58,45 @@ const tn_node_t* tn_transpose(tn_graph_t* graph, const tn_node_t* x, const int64
   return tn_graph_build(graph, TN_OP_TRANSPOSE, 1, &x, 1, &attr, 1, &type);
 }
 
-const tn_node_t* tn_reverse(tn_graph_t* graph, const tn_node_t* x, int count, const int64_t* dimensions) {
+const tn_node_t* tn_reverse(tn_graph_t* graph, const tn_node_t* x, int count,
+                            const int64_t* dimensions) {
   tn_attr_t attr = tn_attr_ints(TN_ATTR_DIMENSIONS, count, dimensions);
   tn_type_t type;
   return tn_graph_build(graph, TN_OP_REVERSE, 1, &x, 1, &attr, 1, &type);
 }
 
-const tn_node_t* tn_slice(tn_graph_t* graph, const tn_node_t* x, const int64_t* start, const int64_t* limit,
-                          const int64_t* stride) {
+const tn_node_t* tn_slice(tn_graph_t* graph, const tn_node_t* x, const int64_t* start,
+                          const int64_t* limit, const int64_t* stride) {
   if (!x) return missing(graph, TN_OP_SLICE);
   int rank = x->types[0].rank;
-  tn_attr_t attrs[3] = {tn_attr_ints(TN_ATTR_START, rank, start), tn_attr_ints(TN_ATTR_LIMIT, rank, limit),
+  tn_attr_t attrs[3] = {tn_attr_ints(TN_ATTR_START, rank, start),
+                        tn_attr_ints(TN_ATTR_LIMIT, rank, limit),
                         tn_attr_ints(TN_ATTR_STRIDE, rank, stride)};
   tn_type_t type;
   return tn_graph_build(graph, TN_OP_SLICE, 1, &x, 3, attrs, 1, &type);
 }
 
-const tn_node_t* tn_pad(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* value, const int64_t* low,
-                        const int64_t* high, const int64_t* interior) {
+const tn_node_t* tn_pad(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* value,
+                        const int64_t* low, const int64_t* high, const int64_t* interior) {
   if (!x) return missing(graph, TN_OP_PAD);
   int rank = x->types[0].rank;
   const tn_node_t* operands[2] = {x, value};
-  tn_attr_t attrs[3] = {tn_attr_ints(TN_ATTR_LOW, rank, low), tn_attr_ints(TN_ATTR_HIGH, rank, high),
+  tn_attr_t attrs[3] = {tn_attr_ints(TN_ATTR_LOW, rank, low),
+                        tn_attr_ints(TN_ATTR_HIGH, rank, high),
                         tn_attr_ints(TN_ATTR_INTERIOR, rank, interior)};
   tn_type_t type;
   return tn_graph_build(graph, TN_OP_PAD, 2, operands, 3, attrs, 1, &type);
 }
 
-const tn_node_t* tn_concat(tn_graph_t* graph, int count, const tn_node_t* const* xs, int dimension) {
+const tn_node_t* tn_concat(tn_graph_t* graph, int count, const tn_node_t* const* xs,
+                           int dimension) {
   tn_attr_t attr = tn_attr_int(TN_ATTR_DIMENSION, dimension);
   tn_type_t type;
   return tn_graph_build(graph, TN_OP_CONCAT, count, xs, 1, &attr, 1, &type);
 }
 
-const tn_node_t* tn_dynamic_slice(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* const* starts,
-                                  const int64_t* sizes) {
+const tn_node_t* tn_dynamic_slice(tn_graph_t* graph, const tn_node_t* x,
+                                  const tn_node_t* const* starts, const int64_t* sizes) {
   if (!x) return missing(graph, TN_OP_DYNAMIC_SLICE);
   int rank = x->types[0].rank;
   const tn_node_t* operands[1 + TN_MAX_RANK] = {x};
@@ -99,8 +106,8 @@ const tn_node_t* tn_dynamic_slice(tn_graph_t* graph, const tn_node_t* x, const t
   return tn_graph_build(graph, TN_OP_DYNAMIC_SLICE, 1 + rank, operands, 1, &attr, 1, &type);
 }
 
-const tn_node_t* tn_dynamic_update_slice(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* update,
-                                         const tn_node_t* const* starts) {
+const tn_node_t* tn_dynamic_update_slice(tn_graph_t* graph, const tn_node_t* x,
+                                         const tn_node_t* update, const tn_node_t* const* starts) {
   if (!x) return missing(graph, TN_OP_DYNAMIC_UPDATE_SLICE);
   int rank = x->types[0].rank;
   const tn_node_t* operands[2 + TN_MAX_RANK] = {x, update};

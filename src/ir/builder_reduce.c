@@ -3,18 +3,21 @@
 
 const tn_node_t* tn_reduce(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, int count,
                            const int64_t* dimensions) {
-  tn_attr_t attrs[2] = {tn_attr_int(TN_ATTR_KIND, kind), tn_attr_ints(TN_ATTR_DIMENSIONS, count, dimensions)};
+  tn_attr_t attrs[2] = {tn_attr_int(TN_ATTR_KIND, kind),
+                        tn_attr_ints(TN_ATTR_DIMENSIONS, count, dimensions)};
   tn_type_t type;
   return tn_graph_build(graph, TN_OP_REDUCE, 1, &x, 2, attrs, 1, &type);
 }
 
-const tn_node_t* tn_arg_reduce(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, int dimension) {
+const tn_node_t* tn_arg_reduce(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x,
+                               int dimension) {
   tn_attr_t attrs[2] = {tn_attr_int(TN_ATTR_KIND, kind), tn_attr_int(TN_ATTR_DIMENSION, dimension)};
   tn_type_t types[2];
   return tn_graph_build(graph, TN_OP_ARG_REDUCE, 1, &x, 2, attrs, 2, types);
 }
 
-static void window_attrs(tn_reduce_kind_t kind, int rank, const tn_window_t* window, tn_attr_t* attrs) {
+static void window_attrs(tn_reduce_kind_t kind, int rank, const tn_window_t* window,
+                         tn_attr_t* attrs) {
   attrs[0] = tn_attr_int(TN_ATTR_KIND, kind);
   attrs[1] = tn_attr_ints(TN_ATTR_WINDOW, rank, window->size);
   attrs[2] = tn_attr_ints(TN_ATTR_STRIDE, rank, window->stride);
@@ -41,10 +44,11 @@ const tn_node_t* tn_window_grad(tn_graph_t* graph, tn_reduce_kind_t kind, const 
   return tn_graph_build(graph, TN_OP_WINDOW_GRAD, 2, operands, 7, attrs, 1, &type);
 }
 
-const tn_node_t* tn_scan(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, int dimension,
-                         bool reverse, bool exclusive) {
+const tn_node_t* tn_scan(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x,
+                         int dimension, bool reverse, bool exclusive) {
   tn_attr_t attrs[4] = {tn_attr_int(TN_ATTR_KIND, kind), tn_attr_int(TN_ATTR_DIMENSION, dimension),
-                        tn_attr_int(TN_ATTR_REVERSE, reverse), tn_attr_int(TN_ATTR_EXCLUSIVE, exclusive)};
+                        tn_attr_int(TN_ATTR_REVERSE, reverse),
+                        tn_attr_int(TN_ATTR_EXCLUSIVE, exclusive)};
   tn_type_t type;
   return tn_graph_build(graph, TN_OP_SCAN, 1, &x, 4, attrs, 1, &type);
 }

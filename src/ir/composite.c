@@ -30,8 +30,8 @@ tn_status_t tn_shape_composite(tn_shape_t* shape) {
   }
   tn_status_t status = TN_OK;
   if (shape->operand_count < row->least_operands || shape->operand_count > row->most_operands) {
-    status = TN_ERROR(TN_INVALID_ARGUMENT, "expected %d to %d operands, got %d", row->least_operands,
-                      row->most_operands, shape->operand_count);
+    status = TN_ERROR(TN_INVALID_ARGUMENT, "expected %d to %d operands, got %d",
+                      row->least_operands, row->most_operands, shape->operand_count);
   } else {
     status = row->types(shape);
   }

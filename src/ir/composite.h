@@ -10,7 +10,8 @@
 typedef tn_status_t (*tn_composite_types_fn_t)(tn_shape_t* shape);
 // Builds the results on |operands|; errors are left in the graph.
 typedef void (*tn_composite_expand_fn_t)(tn_graph_t* graph, const tn_node_t* composite,
-                                         const tn_node_t* const* operands, const tn_node_t** out_results);
+                                         const tn_node_t* const* operands,
+                                         const tn_node_t** out_results);
 
 typedef struct tn_composite_row {
   const char* name;
@@ -27,7 +28,8 @@ const tn_composite_row_t* tn_composite_at(int index);
 #define TN_COMPOSITE(name, least, most)                                          \
   tn_status_t tn_composite_types_##name(tn_shape_t* shape);                      \
   void tn_composite_expand_##name(tn_graph_t* graph, const tn_node_t* composite, \
-                                  const tn_node_t* const* operands, const tn_node_t** out_results);
+                                  const tn_node_t* const* operands,              \
+                                  const tn_node_t** out_results);
 #include "ir/composites.inc"
 #undef TN_COMPOSITE
 

@@ -43,20 +43,23 @@ static tn_status_t check_attention(const tn_shape_t* shape, int first, int extra
                   *v = tn_shape_operand(shape, first + 2);
   TN_TRY(tn_shape_check_class(shape, first, TN_SHAPE_FLOAT));
   int r = q->rank;
-  bool fits = r >= 3 && k->rank == r && v->rank == r && k->dtype == q->dtype && v->dtype == q->dtype;
-  for (int i = 0; fits && i < r - 3; ++i) fits = q->dims[i] == k->dims[i] && q->dims[i] == v->dims[i];
+  bool fits =
+      r >= 3 && k->rank == r && v->rank == r && k->dtype == q->dtype && v->dtype == q->dtype;
+  for (int i = 0; fits && i < r - 3; ++i)
+    fits = q->dims[i] == k->dims[i] && q->dims[i] == v->dims[i];
   fits = fits && k->dims[r - 3] == v->dims[r - 3] && k->dims[r - 2] == v->dims[r - 2] &&
          k->dims[r - 1] == q->dims[r - 1] &&
          (k->dims[r - 3] ? q->dims[r - 3] % k->dims[r - 3] == 0 : q->dims[r - 3] == 0);
   if (!fits) {
     char a[TN_TYPE_TEXT_SIZE], b[TN_TYPE_TEXT_SIZE], c[TN_TYPE_TEXT_SIZE];
-    return TN_ERROR(TN_INVALID_ARGUMENT, "q %s, k %s and v %s do not fit together", tn_type_format(q, a),
-                    tn_type_format(k, b), tn_type_format(v, c));
+    return TN_ERROR(TN_INVALID_ARGUMENT, "q %s, k %s and v %s do not fit together",
+                    tn_type_format(q, a), tn_type_format(k, b), tn_type_format(v, c));
   }
   int64_t flags = tn_c_int(shape, TN_ATTR_FLAGS, 0);
   int expected = extra + !!(flags & HAS_MASK) + !!(flags & HAS_RANDOM);
   if (shape->operand_count != expected) {
-    return TN_ERROR(TN_INVALID_ARGUMENT, "flags say %d operands, got %d", expected, shape->operand_count);
+    return TN_ERROR(TN_INVALID_ARGUMENT, "flags say %d operands, got %d", expected,
+                    shape->operand_count);
   }
   if (flags & HAS_MASK) {
     TN_TRY(tn_shape_check_class(shape, extra, TN_SHAPE_BOOL | TN_SHAPE_FLOAT));
@@ -69,8 +72,8 @@ static tn_status_t check_attention(const tn_shape_t* shape, int first, int extra
     }
     if (!broadcasts) {
       char a[TN_TYPE_TEXT_SIZE], b[TN_TYPE_TEXT_SIZE];
-      return TN_ERROR(TN_INVALID_ARGUMENT, "mask %s does not broadcast to %s", tn_type_format(mask, a),
-                      tn_type_format(&full, b));
+      return TN_ERROR(TN_INVALID_ARGUMENT, "mask %s does not broadcast to %s",
+                      tn_type_format(mask, a), tn_type_format(&full, b));
     }
     ++extra;
   }
@@ -110,13 +113,14 @@ static const tn_node_t* of_query(tn_graph_t* graph, const tn_attention_t* a, con
   const int64_t dims[3] = {a->batch * a->kv_heads, a->group * a->l, last};
   return tn_reshape(graph, tn_c_up(graph, x), 3, dims);
 }
-static const tn_node_t* of_key(tn_graph_t* graph, const tn_attention_t* a, const tn_node_t* x, int64_t last) {
+static const tn_node_t* of_key(tn_graph_t* graph, const tn_attention_t* a, const tn_node_t* x,
+                               int64_t last) {
   const int64_t dims[3] = {a->batch * a->kv_heads, a->s, last};
   return tn_reshape(graph, tn_c_up(graph, x), 3, dims);
 }
 // x [b, m, k], y [b, n, k] -> [b, m, n], contracting the dimensions |cx| and |cy|.
-static const tn_node_t* product(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* y, int64_t cx,
-                                int64_t cy) {
+static const tn_node_t* product(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* y,
+                                int64_t cx, int64_t cy) {
   const int64_t batch = 0;
   return x ? tn_dot_general(graph, x, y, 1, &batch, &batch, 1, &cx, &cy, x->types[0].dtype) : NULL;
 }
@@ -129,8 +133,9 @@ static tn_type_t full_type(const tn_attention_t* a, const tn_type_t* q, tn_dtype
 }
 
 // Scaled and masked scores [batch * hk, group * l, s].
-static const tn_node_t* masked_scores(tn_graph_t* graph, const tn_attention_t* a, const tn_node_t* q,
-                                      const tn_node_t* k, const tn_node_t* mask, const tn_type_t* q_type) {
+static const tn_node_t* masked_scores(tn_graph_t* graph, const tn_attention_t* a,
+                                      const tn_node_t* q, const tn_node_t* k, const tn_node_t* mask,
+                                      const tn_type_t* q_type) {
   const tn_node_t* scores = tn_c_scale(graph, product(graph, q, k, 2, 2), a->scale);
   if (!scores || (!mask && !a->is_causal)) return scores;
   tn_type_t flat = scores->types[0], full = full_type(a, q_type, flat.dtype);
@@ -138,7 +143,8 @@ static const tn_node_t* masked_scores(tn_graph_t* graph, const tn_attention_t* a
   const tn_node_t* nothing = tn_constant_like(graph, scores, -INFINITY);
   if (mask) {
     if (mask->types[0].dtype == TN_BOOL) {
-      scores = tn_select(graph, tn_broadcast_to(graph, mask, full.rank, full.dims), scores, nothing);
+      scores =
+          tn_select(graph, tn_broadcast_to(graph, mask, full.rank, full.dims), scores, nothing);
     } else {
       const tn_node_t* added = tn_convert(graph, mask, full.dtype);
       scores = tn_c_add(graph, scores, tn_broadcast_to(graph, added, full.rank, full.dims));
@@ -149,27 +155,30 @@ static const tn_node_t* masked_scores(tn_graph_t* graph, const tn_attention_t* a
     tn_type_t positions = tn_type_make(TN_I64, 2, dims);
     const tn_node_t* visible =
         tn_compare(graph, TN_LE, tn_iota(graph, &positions, 1), tn_iota(graph, &positions, 0));
-    scores = tn_select(graph, tn_broadcast_to(graph, visible, full.rank, full.dims), scores, nothing);
+    scores =
+        tn_select(graph, tn_broadcast_to(graph, visible, full.rank, full.dims), scores, nothing);
   }
   return tn_reshape(graph, scores, 3, flat.dims);
 }
 
 // 1 / (1 - p) where a weight is kept, 0 where it is dropped; NULL without dropout.
-static const tn_node_t* keep_factor(tn_graph_t* graph, const tn_attention_t* a, const tn_node_t* state,
-                                    const tn_node_t* like, const tn_type_t* q_type) {
+static const tn_node_t* keep_factor(tn_graph_t* graph, const tn_attention_t* a,
+                                    const tn_node_t* state, const tn_node_t* like,
+                                    const tn_type_t* q_type) {
   if (!(a->flags & HAS_RANDOM) || a->probability <= 0 || !like) return NULL;
   const tn_node_t* zero = tn_constant_like(graph, like, 0);
   if (a->probability >= 1) return zero;
   tn_type_t bits_type = full_type(a, q_type, TN_U32);
   const tn_node_t* bits = tn_rng_bits(graph, state, &bits_type);
   tn_scalar_t limit = {.u32 = (uint32_t)(a->probability * 0x1p32)};
-  const tn_node_t* dropped = tn_compare(graph, TN_LT, bits, tn_constant_splat(graph, &bits_type, limit));
+  const tn_node_t* dropped =
+      tn_compare(graph, TN_LT, bits, tn_constant_splat(graph, &bits_type, limit));
   dropped = tn_reshape(graph, dropped, 3, like->types[0].dims);
   return tn_select(graph, dropped, zero, tn_constant_like(graph, like, 1 / (1 - a->probability)));
 }
 
-void tn_composite_expand_sdpa(tn_graph_t* graph, const tn_node_t* composite, const tn_node_t* const* operands,
-                              const tn_node_t** out_results) {
+void tn_composite_expand_sdpa(tn_graph_t* graph, const tn_node_t* composite,
+                              const tn_node_t* const* operands, const tn_node_t** out_results) {
   tn_attention_t a = attention_of_node(composite, operands);
   const tn_type_t* q_type = &operands[0]->types[0];
   const tn_node_t* mask = a.flags & HAS_MASK ? operands[3] : NULL;
@@ -180,10 +189,11 @@ void tn_composite_expand_sdpa(tn_graph_t* graph, const tn_node_t* composite, con
   const tn_node_t* most = tn_reduce(graph, TN_REDUCE_MAX, scores, 1, &row);
   if (!most) return;
   // A row with nothing to attend has the maximum -inf: shift it by 0, its exponentials are 0 all the same.
-  const tn_node_t* is_empty = tn_compare(graph, TN_EQ, most, tn_constant_like(graph, most, -INFINITY));
+  const tn_node_t* is_empty =
+      tn_compare(graph, TN_EQ, most, tn_constant_like(graph, most, -INFINITY));
   const tn_node_t* shift = tn_select(graph, is_empty, tn_constant_like(graph, most, 0), most);
-  const tn_node_t* exps =
-      tn_unary(graph, TN_OP_EXP, tn_c_sub(graph, scores, tn_c_spread(graph, shift, scores, 1, &row)));
+  const tn_node_t* exps = tn_unary(
+      graph, TN_OP_EXP, tn_c_sub(graph, scores, tn_c_spread(graph, shift, scores, 1, &row)));
   const tn_node_t* sum = tn_reduce(graph, TN_REDUCE_SUM, exps, 1, &row);
   const tn_node_t* divisor = tn_select(graph, is_empty, tn_constant_like(graph, most, 1), sum);
   const tn_node_t* weights = tn_c_div(graph, exps, tn_c_spread(graph, divisor, exps, 1, &row));
@@ -199,22 +209,26 @@ void tn_composite_expand_sdpa(tn_graph_t* graph, const tn_node_t* composite, con
 // dv = (p k)^T dout; dp = (dout v^T) k; ds = p (dp - sum(dout out)); dq = ds k scale; dk = ds^T q scale
 // with p the weights and k the keep factor of dropout.
 void tn_composite_expand_sdpa_backward(tn_graph_t* graph, const tn_node_t* composite,
-                                       const tn_node_t* const* operands, const tn_node_t** out_results) {
+                                       const tn_node_t* const* operands,
+                                       const tn_node_t** out_results) {
   tn_attention_t a = attention_of_node(composite, operands + 1);
   const tn_type_t* q_type = &operands[1]->types[0];
   const tn_node_t* mask = a.flags & HAS_MASK ? operands[6] : NULL;
   const tn_node_t* state = a.flags & HAS_RANDOM ? operands[composite->operand_count - 1] : NULL;
   const int64_t row = 2, lse_dims[2] = {a.batch * a.kv_heads, a.group * a.l};
-  const tn_node_t *dout = of_query(graph, &a, operands[0], a.ev), *q = of_query(graph, &a, operands[1], a.e),
-                  *k = of_key(graph, &a, operands[2], a.e), *v = of_key(graph, &a, operands[3], a.ev),
+  const tn_node_t *dout = of_query(graph, &a, operands[0], a.ev),
+                  *q = of_query(graph, &a, operands[1], a.e),
+                  *k = of_key(graph, &a, operands[2], a.e),
+                  *v = of_key(graph, &a, operands[3], a.ev),
                   *out = of_query(graph, &a, operands[4], a.ev);
   const tn_node_t* lse = tn_reshape(graph, operands[5], 2, lse_dims);
   const tn_node_t* scores = masked_scores(graph, &a, q, k, mask, q_type);
   if (!scores || !lse) return;
-  const tn_node_t* is_empty = tn_compare(graph, TN_EQ, lse, tn_constant_like(graph, lse, -INFINITY));
+  const tn_node_t* is_empty =
+      tn_compare(graph, TN_EQ, lse, tn_constant_like(graph, lse, -INFINITY));
   const tn_node_t* shift = tn_select(graph, is_empty, tn_constant_like(graph, lse, 0), lse);
-  const tn_node_t* weights =
-      tn_unary(graph, TN_OP_EXP, tn_c_sub(graph, scores, tn_c_spread(graph, shift, scores, 1, &row)));
+  const tn_node_t* weights = tn_unary(
+      graph, TN_OP_EXP, tn_c_sub(graph, scores, tn_c_spread(graph, shift, scores, 1, &row)));
   const tn_node_t* keep = keep_factor(graph, &a, state, weights, q_type);
   const tn_node_t* kept = keep ? tn_c_mul(graph, weights, keep) : weights;
   const tn_node_t* dv = product(graph, kept, dout, 1, 1);
@@ -222,10 +236,12 @@ void tn_composite_expand_sdpa_backward(tn_graph_t* graph, const tn_node_t* compo
   if (keep) dp = tn_c_mul(graph, dp, keep);
   const tn_node_t* per_row = tn_reduce(graph, TN_REDUCE_SUM, tn_c_mul(graph, dout, out), 1, &row);
   const tn_node_t* delta = tn_c_spread(graph, per_row, scores, 1, &row);
-  const tn_node_t* ds = tn_c_scale(graph, tn_c_mul(graph, weights, tn_c_sub(graph, dp, delta)), a.scale);
+  const tn_node_t* ds =
+      tn_c_scale(graph, tn_c_mul(graph, weights, tn_c_sub(graph, dp, delta)), a.scale);
   const tn_node_t* results[3] = {product(graph, ds, k, 2, 1), product(graph, ds, q, 1, 1), dv};
   for (int i = 0; i < 3; ++i) {
     const tn_type_t* type = &composite->types[i];
-    out_results[i] = tn_convert(graph, tn_reshape(graph, results[i], type->rank, type->dims), type->dtype);
+    out_results[i] =
+        tn_convert(graph, tn_reshape(graph, results[i], type->rank, type->dims), type->dtype);
   }
 }

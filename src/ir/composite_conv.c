@@ -6,8 +6,8 @@
 // ---- types ----------------------------------------------------------------------------------------------
 // The forward convolution's attributes from a composite's.
 static tn_status_t conv_of(int attr_count, const tn_attr_t* attrs, int spatial, tn_conv_t* out) {
-  static const tn_attr_name_t names[5] = {TN_ATTR_STRIDE, TN_ATTR_LOW, TN_ATTR_HIGH, TN_ATTR_BASE_DILATION,
-                                          TN_ATTR_WINDOW_DILATION};
+  static const tn_attr_name_t names[5] = {TN_ATTR_STRIDE, TN_ATTR_LOW, TN_ATTR_HIGH,
+                                          TN_ATTR_BASE_DILATION, TN_ATTR_WINDOW_DILATION};
   memset(out, 0, sizeof *out);
   out->spatial = spatial;
   out->batch_groups = 1;
@@ -15,13 +15,14 @@ static tn_status_t conv_of(int attr_count, const tn_attr_t* attrs, int spatial, 
   for (int k = 0; k < 5; ++k) {
     const tn_attr_t* attr = tn_attr_find(attr_count, attrs, names[k]);
     if (!attr || attr->kind != TN_ATTR_INTS || attr->count != spatial) {
-      return TN_ERROR(TN_INVALID_ARGUMENT, "'%s': expected %d integers", tn_attr_text(names[k]), spatial);
+      return TN_ERROR(TN_INVALID_ARGUMENT, "'%s': expected %d integers", tn_attr_text(names[k]),
+                      spatial);
     }
     for (int i = 0; i < spatial; ++i) {
       lists[k][i] = attr->as.ints[i];
       if (k != 1 && k != 2 && lists[k][i] < 1) {
-        return TN_ERROR(TN_INVALID_ARGUMENT, "'%s': expected values >= 1, got %lld", tn_attr_text(names[k]),
-                        (long long)lists[k][i]);
+        return TN_ERROR(TN_INVALID_ARGUMENT, "'%s': expected values >= 1, got %lld",
+                        tn_attr_text(names[k]), (long long)lists[k][i]);
       }
     }
   }
@@ -32,7 +33,9 @@ static tn_status_t conv_of(int attr_count, const tn_attr_t* attrs, int spatial, 
 }
 
 // Extent of a dimension with gaps between its elements.
-static int64_t span(int64_t extent, int64_t dilation) { return extent ? (extent - 1) * dilation + 1 : 0; }
+static int64_t span(int64_t extent, int64_t dilation) {
+  return extent ? (extent - 1) * dilation + 1 : 0;
+}
 
 // The forward convolution of x and weight gives grad.
 static tn_status_t check_forward(const tn_conv_t* conv, const tn_type_t* x, const tn_type_t* weight,
@@ -48,16 +51,18 @@ static tn_status_t check_forward(const tn_conv_t* conv, const tn_type_t* x, cons
   }
   if (fits) return TN_OK;
   char a[TN_TYPE_TEXT_SIZE], b[TN_TYPE_TEXT_SIZE], c[TN_TYPE_TEXT_SIZE];
-  return TN_ERROR(TN_INVALID_ARGUMENT, "grad %s is not that of x %s with weight %s", tn_type_format(grad, a),
-                  tn_type_format(x, b), tn_type_format(weight, c));
+  return TN_ERROR(TN_INVALID_ARGUMENT, "grad %s is not that of x %s with weight %s",
+                  tn_type_format(grad, a), tn_type_format(x, b), tn_type_format(weight, c));
 }
 
 static tn_status_t begin_types(tn_shape_t* shape, tn_conv_t* out_conv, const int64_t** out_sizes) {
   const tn_type_t *grad = tn_shape_operand(shape, 0), *other = tn_shape_operand(shape, 1);
   TN_TRY(tn_shape_check_class(shape, 0, TN_SHAPE_FLOAT));
-  if (grad->dtype != other->dtype || grad->rank != other->rank || grad->rank < 3 || grad->rank > 5) {
+  if (grad->dtype != other->dtype || grad->rank != other->rank || grad->rank < 3 ||
+      grad->rank > 5) {
     char a[TN_TYPE_TEXT_SIZE], b[TN_TYPE_TEXT_SIZE];
-    return TN_ERROR(TN_INVALID_ARGUMENT, "expected operands of one dtype and equal rank 3..5, got %s and %s",
+    return TN_ERROR(TN_INVALID_ARGUMENT,
+                    "expected operands of one dtype and equal rank 3..5, got %s and %s",
                     tn_type_format(grad, a), tn_type_format(other, b));
   }
   TN_TRY(conv_of(shape->attr_count, shape->attrs, grad->rank - 2, out_conv));
@@ -117,9 +122,10 @@ static const tn_node_t* regroup(tn_graph_t* graph, const tn_node_t* x, int split
   return tn_reshape(graph, moved, rank - 1, dims + 1);
 }
 
-static bool is_trivial(tn_graph_t* graph, const tn_node_t* composite, const tn_node_t* const* operands,
-                       const tn_node_t** out_results) {
-  if (tn_type_element_count(&operands[0]->types[0]) && tn_type_element_count(&operands[1]->types[0]) &&
+static bool is_trivial(tn_graph_t* graph, const tn_node_t* composite,
+                       const tn_node_t* const* operands, const tn_node_t** out_results) {
+  if (tn_type_element_count(&operands[0]->types[0]) &&
+      tn_type_element_count(&operands[1]->types[0]) &&
       tn_type_element_count(&composite->types[0])) {
     return false;
   }
@@ -132,7 +138,8 @@ void tn_composite_expand_conv_backward_input(tn_graph_t* graph, const tn_node_t*
                                              const tn_node_t* const* operands,
                                              const tn_node_t** out_results) {
   if (is_trivial(graph, composite, operands, out_results)) return;
-  const tn_type_t *grad = &operands[0]->types[0], *weight = &operands[1]->types[0], *x = &composite->types[0];
+  const tn_type_t *grad = &operands[0]->types[0], *weight = &operands[1]->types[0],
+                  *x = &composite->types[0];
   tn_conv_t forward, back;
   tn_status_free(conv_of(composite->attr_count, composite->attrs, grad->rank - 2, &forward));
   back = forward;
@@ -157,14 +164,16 @@ void tn_composite_expand_conv_backward_weight(tn_graph_t* graph, const tn_node_t
                                               const tn_node_t* const* operands,
                                               const tn_node_t** out_results) {
   if (is_trivial(graph, composite, operands, out_results)) return;
-  const tn_type_t *grad = &operands[0]->types[0], *x = &operands[1]->types[0], *weight = &composite->types[0];
+  const tn_type_t *grad = &operands[0]->types[0], *x = &operands[1]->types[0],
+                  *weight = &composite->types[0];
   tn_conv_t forward, back;
   tn_status_free(conv_of(composite->attr_count, composite->attrs, grad->rank - 2, &forward));
   back = forward;
   for (int i = 0; i < forward.spatial; ++i) {
     back.stride[i] = forward.rhs_dilation[i];
     back.rhs_dilation[i] = forward.stride[i];
-    back.high[i] = (weight->dims[2 + i] - 1) * back.stride[i] + span(grad->dims[2 + i], forward.stride[i]) -
+    back.high[i] = (weight->dims[2 + i] - 1) * back.stride[i] +
+                   span(grad->dims[2 + i], forward.stride[i]) -
                    span(x->dims[2 + i], forward.lhs_dilation[i]) - forward.low[i];
   }
   int64_t swap[5] = {1, 0, 2, 3, 4};

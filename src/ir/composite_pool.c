@@ -10,23 +10,27 @@ typedef struct tn_pool_window {
 } tn_pool_window_t;
 
 // ---- types ----------------------------------------------------------------------------------------------
-static tn_status_t check_window(const tn_shape_t* shape, int rank, bool has_dilation, tn_pool_window_t* out) {
+static tn_status_t check_window(const tn_shape_t* shape, int rank, bool has_dilation,
+                                tn_pool_window_t* out) {
   static const int64_t ones[TN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   *out = (tn_pool_window_t){.dilation = ones};
   TN_TRY(tn_shape_ints(shape, TN_ATTR_WINDOW, -1, &out->size, &out->spatial));
   if (out->spatial < 1 || out->spatial > rank) {
-    return TN_ERROR(TN_INVALID_ARGUMENT, "window: expected 1..%d dimensions, got %d", rank, out->spatial);
+    return TN_ERROR(TN_INVALID_ARGUMENT, "window: expected 1..%d dimensions, got %d", rank,
+                    out->spatial);
   }
   out->lead = rank - out->spatial;
   TN_TRY(tn_shape_ints(shape, TN_ATTR_STRIDE, out->spatial, &out->stride, NULL));
   TN_TRY(tn_shape_ints(shape, TN_ATTR_LOW, out->spatial, &out->low, NULL));
   TN_TRY(tn_shape_ints(shape, TN_ATTR_HIGH, out->spatial, &out->high, NULL));
-  if (has_dilation) TN_TRY(tn_shape_ints(shape, TN_ATTR_WINDOW_DILATION, out->spatial, &out->dilation, NULL));
+  if (has_dilation)
+    TN_TRY(tn_shape_ints(shape, TN_ATTR_WINDOW_DILATION, out->spatial, &out->dilation, NULL));
   for (int i = 0; i < out->spatial; ++i) {
     if (out->size[i] < 1 || out->stride[i] < 1 || out->dilation[i] < 1 || out->low[i] < 0 ||
         out->high[i] < 0) {
-      return TN_ERROR(TN_INVALID_ARGUMENT,
-                      "spatial dimension %d: expected window, stride, dilation >= 1 and padding >= 0", i);
+      return TN_ERROR(
+          TN_INVALID_ARGUMENT,
+          "spatial dimension %d: expected window, stride, dilation >= 1 and padding >= 0", i);
     }
   }
   return TN_OK;
@@ -49,7 +53,8 @@ static tn_status_t unpooled_type(const tn_shape_t* shape, int expected, tn_type_
   *out_type = *tn_shape_operand(shape, 0);
   TN_TRY(tn_shape_ints(shape, TN_ATTR_SIZES, expected, &sizes, &count));
   if (count > out_type->rank) {
-    return TN_ERROR(TN_INVALID_ARGUMENT, "sizes: expected at most %d, got %d", out_type->rank, count);
+    return TN_ERROR(TN_INVALID_ARGUMENT, "sizes: expected at most %d, got %d", out_type->rank,
+                    count);
   }
   for (int i = 0; i < count; ++i) out_type->dims[out_type->rank - count + i] = sizes[i];
   return tn_shape_check_type(shape, out_type);
@@ -110,7 +115,8 @@ void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
   const tn_type_t *type = &operands[0]->types[0], *out = &composite->types[0];
   if (tn_type_element_count(out) == 0) {
     const tn_scalar_t zero = {0};
-    for (int i = 0; i < 2; ++i) out_results[i] = tn_constant_splat(graph, &composite->types[i], zero);
+    for (int i = 0; i < 2; ++i)
+      out_results[i] = tn_constant_splat(graph, &composite->types[i], zero);
     return;
   }
   if (w.lead + 2 * w.spatial > TN_MAX_RANK) {
@@ -124,7 +130,8 @@ void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
   }
   tn_dtype_class_t kind = tn_dtype_class(type->dtype);
   const int bits = 8 * (int)tn_dtype_size(type->dtype);
-  const tn_node_t* least = kind == TN_CLASS_FLOAT ? tn_constant_double(graph, type->dtype, -INFINITY)
+  const tn_node_t* least = kind == TN_CLASS_FLOAT
+                               ? tn_constant_double(graph, type->dtype, -INFINITY)
                            : kind == TN_CLASS_SIGNED
                                ? tn_constant_int(graph, type->dtype, (int64_t)(~0ull << (bits - 1)))
                                : tn_constant_int(graph, type->dtype, 0);
@@ -137,7 +144,8 @@ void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
     const int64_t dims[2] = {out->dims[w.lead + i], w.size[i]};
     tn_type_t index_type = tn_type_make(TN_I64, 2, dims);
     const tn_node_t* start = tn_c_scale(graph, tn_iota(graph, &index_type, 0), (double)w.stride[i]);
-    const tn_node_t* step = tn_c_scale(graph, tn_iota(graph, &index_type, 1), (double)w.dilation[i]);
+    const tn_node_t* step =
+        tn_c_scale(graph, tn_iota(graph, &index_type, 1), (double)w.dilation[i]);
     x = tn_take(graph, x, tn_c_add(graph, start, step), at, TN_BOUNDS_CLAMP);
     permutation[w.lead + i] = at;
     permutation[w.lead + w.spatial + i] = at + 1;
@@ -173,7 +181,8 @@ void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
       at = tn_select(graph, tn_compare(graph, TN_LT, at, zero), first, at);
     }
     if (w.high[i]) {
-      at = tn_binary(graph, TN_OP_MIN, at, tn_constant_like(graph, k, (double)(extent > 0 ? extent - 1 : 0)));
+      at = tn_binary(graph, TN_OP_MIN, at,
+                     tn_constant_like(graph, k, (double)(extent > 0 ? extent - 1 : 0)));
     }
     at = tn_c_scale(graph, at, (double)scale);
     index = index ? tn_c_add(graph, index, at) : at;
@@ -183,7 +192,8 @@ void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
 }
 
 void tn_composite_expand_max_pool_backward(tn_graph_t* graph, const tn_node_t* composite,
-                                           const tn_node_t* const* operands, const tn_node_t** out_results) {
+                                           const tn_node_t* const* operands,
+                                           const tn_node_t** out_results) {
   const tn_type_t *type = &composite->types[0], *grad_type = &operands[0]->types[0];
   int64_t spatial;
   tn_node_ints(composite, TN_ATTR_SIZES, &spatial);
@@ -225,7 +235,8 @@ static const tn_node_t* divide_by_counts(tn_graph_t* graph, const tn_node_t* com
       values[o] = end > begin ? (double)(end - begin) : 0;
     }
     tn_type_t type = tn_type_make(TN_F64, 1, &outs);
-    const tn_node_t* vector = tn_convert(graph, tn_constant(graph, &type, values), like->types[0].dtype);
+    const tn_node_t* vector =
+        tn_convert(graph, tn_constant(graph, &type, values), like->types[0].dtype);
     const tn_node_t* spread = tn_c_spread_vector(graph, vector, like, w->lead + i);
     counts = counts ? tn_c_mul(graph, counts, spread) : spread;
   }
@@ -251,13 +262,16 @@ void tn_composite_expand_avg_pool(tn_graph_t* graph, const tn_node_t* composite,
     window.low[w.lead + i] = w.low[i];
     window.high[w.lead + i] = w.high[i];
   }
-  const tn_node_t* sum = tn_reduce_window(graph, TN_REDUCE_SUM, tn_c_up(graph, operands[0]), &window);
-  out_results[0] = tn_convert(graph, divide_by_counts(graph, composite, &w, sum, type), type->dtype);
+  const tn_node_t* sum =
+      tn_reduce_window(graph, TN_REDUCE_SUM, tn_c_up(graph, operands[0]), &window);
+  out_results[0] =
+      tn_convert(graph, divide_by_counts(graph, composite, &w, sum, type), type->dtype);
 }
 
 // An element of x receives from every window that has it: a window sum over the strided gradients.
 void tn_composite_expand_avg_pool_backward(tn_graph_t* graph, const tn_node_t* composite,
-                                           const tn_node_t* const* operands, const tn_node_t** out_results) {
+                                           const tn_node_t* const* operands,
+                                           const tn_node_t** out_results) {
   const tn_pool_window_t w = window_of(composite);
   const tn_type_t *type = &composite->types[0], *grad_type = &operands[0]->types[0];
   if (tn_type_element_count(grad_type) == 0) {
@@ -273,6 +287,8 @@ void tn_composite_expand_avg_pool_backward(tn_graph_t* graph, const tn_node_t* c
     window.low[at] = w.size[i] - 1 - w.low[i];
     window.high[at] = type->dims[at] - 1 + w.size[i] - span - window.low[at];
   }
-  const tn_node_t* share = divide_by_counts(graph, composite, &w, tn_c_up(graph, operands[0]), type);
-  out_results[0] = tn_convert(graph, tn_reduce_window(graph, TN_REDUCE_SUM, share, &window), type->dtype);
+  const tn_node_t* share =
+      divide_by_counts(graph, composite, &w, tn_c_up(graph, operands[0]), type);
+  out_results[0] =
+      tn_convert(graph, tn_reduce_window(graph, TN_REDUCE_SUM, share, &window), type->dtype);
 }

@@ -1,8 +1,8 @@
 // What decompositions share.
 #include "ir/composite_util.h"
 
-const tn_node_t* tn_c_spread(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* like, int count,
-                             const int64_t* dims) {
+const tn_node_t* tn_c_spread(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* like,
+                             int count, const int64_t* dims) {
   if (!x || !like) return NULL;
   const tn_type_t* type = &like->types[0];
   int64_t map[TN_MAX_RANK];
@@ -16,8 +16,8 @@ const tn_node_t* tn_c_spread(tn_graph_t* graph, const tn_node_t* x, const tn_nod
   return tn_broadcast_in_dim(graph, x, type->rank, type->dims, map);
 }
 
-const tn_node_t* tn_c_reduce_keep(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x, int count,
-                                  const int64_t* dims) {
+const tn_node_t* tn_c_reduce_keep(tn_graph_t* graph, tn_reduce_kind_t kind, const tn_node_t* x,
+                                  int count, const int64_t* dims) {
   return tn_c_spread(graph, tn_reduce(graph, kind, x, count, dims), x, count, dims);
 }
 
@@ -33,8 +33,8 @@ int64_t tn_c_int(const tn_shape_t* shape, tn_attr_name_t name, int64_t otherwise
   return attr && attr->kind == TN_ATTR_INT ? attr->as.integer : otherwise;
 }
 
-tn_status_t tn_c_expect(const tn_shape_t* shape, int operand, const char* what, tn_dtype_t dtype, int rank,
-                        const int64_t* dims) {
+tn_status_t tn_c_expect(const tn_shape_t* shape, int operand, const char* what, tn_dtype_t dtype,
+                        int rank, const int64_t* dims) {
   if (operand >= shape->operand_count) {
     return TN_ERROR(TN_INVALID_ARGUMENT, "operand %d (%s) is missing", operand, what);
   }

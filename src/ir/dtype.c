@@ -18,7 +18,9 @@ static const tn_dtype_row_t rows[] = {
 };
 
 size_t tn_dtype_size(tn_dtype_t dtype) { return rows[dtype].size; }
-const char* tn_dtype_name(tn_dtype_t dtype) { return dtype < TN_DTYPE_COUNT ? rows[dtype].name : "none"; }
+const char* tn_dtype_name(tn_dtype_t dtype) {
+  return dtype < TN_DTYPE_COUNT ? rows[dtype].name : "none";
+}
 tn_dtype_class_t tn_dtype_class(tn_dtype_t dtype) { return (tn_dtype_class_t)rows[dtype].kind; }
 bool tn_dtype_is_integer(tn_dtype_t dtype) {
   return rows[dtype].kind == TN_CLASS_SIGNED || rows[dtype].kind == TN_CLASS_UNSIGNED;
@@ -28,7 +30,8 @@ bool tn_dtype_is_complex(tn_dtype_t dtype) { return rows[dtype].kind == TN_CLASS
 
 tn_dtype_t tn_dtype_from_name(const char* name, size_t length) {
   for (int i = 0; i < TN_DTYPE_COUNT; ++i) {
-    if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0) return (tn_dtype_t)i;
+    if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0)
+      return (tn_dtype_t)i;
   }
   return TN_DTYPE_NONE;
 }
@@ -68,7 +71,8 @@ tn_scalar_t tn_scalar_from_complex(tn_dtype_t dtype, double real, double imag) {
     case TN_CLASS_BOOL: out.b = real != 0 || imag != 0; return out;
     case TN_CLASS_SIGNED: return narrow_int(dtype, (uint64_t)tn_f64_to_i64(real));
     case TN_CLASS_UNSIGNED:
-      return narrow_int(dtype, dtype == TN_U64 ? tn_f64_to_u64(real) : (uint64_t)tn_f64_to_i64(real));
+      return narrow_int(dtype,
+                        dtype == TN_U64 ? tn_f64_to_u64(real) : (uint64_t)tn_f64_to_i64(real));
     case TN_CLASS_FLOAT:
       if (dtype != TN_F64) return narrow_f32(dtype, (float)real);
       out.f64 = real;
@@ -154,7 +158,8 @@ tn_scalar_t tn_scalar_convert(tn_dtype_t to, tn_dtype_t from, tn_scalar_t value)
     return from == TN_C64 ? tn_scalar_from_complex(to, value.c64[0], value.c64[1])
                           : tn_scalar_from_complex(to, value.c128[0], value.c128[1]);
   }
-  if (rows[from].kind == TN_CLASS_FLOAT) return tn_scalar_from_double(to, tn_scalar_to_double(from, value));
+  if (rows[from].kind == TN_CLASS_FLOAT)
+    return tn_scalar_from_double(to, tn_scalar_to_double(from, value));
   if (from == TN_U64 && rows[to].kind >= TN_CLASS_FLOAT && value.u64 > (uint64_t)INT64_MAX) {
     // The only integers that do not pass through int64; f32 rounds once, from the integer.
     return to == TN_F64 || to == TN_C128 ? tn_scalar_from_double(to, (double)value.u64)

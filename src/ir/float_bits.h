@@ -37,7 +37,8 @@ static inline float tn_f16_to_f32(uint16_t bits) {
 
 // Rounds |value| to a format with |exponent_bits| and |mantissa_bits|, IEEE-like with subnormals; the result has the
 // magnitude in its low bits without the sign. The caller deals with overflow and NaN.
-static inline uint32_t tn_f32_round_small(uint32_t magnitude, int exponent_bits, int mantissa_bits) {
+static inline uint32_t tn_f32_round_small(uint32_t magnitude, int exponent_bits,
+                                          int mantissa_bits) {
   const int shift = 23 - mantissa_bits;
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const int32_t exponent = (int32_t)(magnitude >> 23) - 127 + bias;
@@ -50,7 +51,8 @@ static inline uint32_t tn_f32_round_small(uint32_t magnitude, int exponent_bits,
   if (extra + shift > 31) return 0;
   uint32_t significand = (magnitude & 0x7fffffu) | (magnitude >> 23 ? 0x800000u : 0u);
   int total = shift + extra;
-  uint32_t result = significand >> total, rest = significand & ((1u << total) - 1u), half = 1u << (total - 1);
+  uint32_t result = significand >> total, rest = significand & ((1u << total) - 1u),
+           half = 1u << (total - 1);
   return result + (rest > half || (rest == half && (result & 1u)));
 }
 

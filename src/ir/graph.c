@@ -105,7 +105,8 @@ static size_t attr_payload_size(const tn_attr_t* attr) {
 static uint64_t hash_attr(uint64_t hash, const tn_attr_t* attr) {
   hash = mix(hash, (uint64_t)attr->name << 8 | (uint64_t)attr->kind);
   size_t size = attr_payload_size(attr);
-  if (attr->kind == TN_ATTR_INT || attr->kind == TN_ATTR_FLOAT) return mix(hash, (uint64_t)attr->as.integer);
+  if (attr->kind == TN_ATTR_INT || attr->kind == TN_ATTR_FLOAT)
+    return mix(hash, (uint64_t)attr->as.integer);
   return size ? mix_bytes(mix(hash, size), attr->as.bytes, size) : mix(hash, 0);
 }
 
@@ -136,8 +137,9 @@ typedef struct tn_node_block {
 } tn_node_block_t;
 
 static const tn_node_t* append_node(tn_graph_t* graph, uint64_t hash, tn_op_t op, int operand_count,
-                                    const tn_node_t* const* operands, int attr_count, const tn_attr_t* attrs,
-                                    int result_count, const tn_type_t* types) {
+                                    const tn_node_t* const* operands, int attr_count,
+                                    const tn_attr_t* attrs, int result_count,
+                                    const tn_type_t* types) {
   if (graph->node_count == graph->node_capacity) {
     size_t capacity = (size_t)graph->node_capacity * 2;
     const tn_node_t** nodes = realloc(graph->nodes, capacity * sizeof(*nodes));
@@ -148,8 +150,8 @@ static const tn_node_t* append_node(tn_graph_t* graph, uint64_t hash, tn_op_t op
   size_t type_bytes = sizeof(tn_type_t) * (size_t)result_count;
   size_t attr_bytes = sizeof(tn_attr_t) * (size_t)attr_count;
   size_t operand_bytes = sizeof(tn_node_t*) * (size_t)operand_count;
-  tn_node_block_t* block =
-      tn_arena_alloc(&graph->arena, sizeof(tn_node_block_t) + type_bytes + attr_bytes + operand_bytes);
+  tn_node_block_t* block = tn_arena_alloc(
+      &graph->arena, sizeof(tn_node_block_t) + type_bytes + attr_bytes + operand_bytes);
   if (!block) return fail_memory(graph);
   for (int i = 0; i < result_count; ++i) {
     block->types[i].dtype = types[i].dtype;
@@ -193,8 +195,9 @@ static bool grow_table(tn_graph_t* graph) {
   return true;
 }
 
-static bool node_is(const tn_node_t* node, tn_op_t op, int operand_count, const tn_node_t* const* operands,
-                    int attr_count, const tn_attr_t* attrs, int result_count, const tn_type_t* types) {
+static bool node_is(const tn_node_t* node, tn_op_t op, int operand_count,
+                    const tn_node_t* const* operands, int attr_count, const tn_attr_t* attrs,
+                    int result_count, const tn_type_t* types) {
   if (node->op != op || node->operand_count != operand_count || node->attr_count != attr_count ||
       node->result_count != result_count) {
     return false;
@@ -212,8 +215,8 @@ static bool node_is(const tn_node_t* node, tn_op_t op, int operand_count, const 
 }
 
 const tn_node_t* tn_graph_intern(tn_graph_t* graph, tn_op_t op, int operand_count,
-                                 const tn_node_t* const* operands, int attr_count, const tn_attr_t* attrs,
-                                 int result_count, const tn_type_t* types) {
+                                 const tn_node_t* const* operands, int attr_count,
+                                 const tn_attr_t* attrs, int result_count, const tn_type_t* types) {
   uint64_t hash = mix(0x7457, (uint64_t)op);
   for (int i = 0; i < operand_count; ++i) hash = mix(hash, operands[i]->id + 1);
   for (int i = 0; i < attr_count; ++i) hash = hash_attr(hash, &attrs[i]);
@@ -251,7 +254,8 @@ static const tn_node_t* add_param(tn_graph_t* graph, const tn_type_t* type, int6
     graph->params = params;
     graph->param_capacity = capacity;
   }
-  tn_attr_t attrs[3] = {tn_attr_int(TN_ATTR_INDEX, graph->param_count), tn_attr_int(TN_ATTR_KIND, kind)};
+  tn_attr_t attrs[3] = {tn_attr_int(TN_ATTR_INDEX, graph->param_count),
+                        tn_attr_int(TN_ATTR_KIND, kind)};
   int attr_count = 2;
   if (strides && !tn_strides_are_contiguous(type, strides)) {
     attrs[attr_count++] = tn_attr_ints(TN_ATTR_STRIDES, type->rank, strides);
@@ -270,7 +274,9 @@ const tn_node_t* tn_graph_scalar_param(tn_graph_t* graph, tn_dtype_t dtype) {
   return add_param(graph, &type, 1, NULL);
 }
 int tn_graph_param_count(const tn_graph_t* graph) { return graph->param_count; }
-const tn_node_t* tn_graph_param_at(const tn_graph_t* graph, int index) { return graph->params[index]; }
+const tn_node_t* tn_graph_param_at(const tn_graph_t* graph, int index) {
+  return graph->params[index];
+}
 bool tn_param_is_scalar(const tn_node_t* param) { return param->attrs[1].as.integer != 0; }
 const int64_t* tn_param_strides(const tn_node_t* param) {
   return param->attr_count > 2 ? param->attrs[2].as.ints : NULL;
@@ -278,8 +284,9 @@ const int64_t* tn_param_strides(const tn_node_t* param) {
 
 void tn_graph_add_result(tn_graph_t* graph, const tn_node_t* node, const int64_t* strides) {
   if (!node || node->result_count != 1) {
-    tn_graph_fail(graph, TN_ERROR(TN_INTERNAL, "graph result %d: %s", graph->result_count,
-                                  node ? "a node of several results; take one with tn_result" : "no node"));
+    tn_graph_fail(
+        graph, TN_ERROR(TN_INTERNAL, "graph result %d: %s", graph->result_count,
+                        node ? "a node of several results; take one with tn_result" : "no node"));
     return;
   }
   if (graph->result_count == graph->result_capacity) {

@@ -33,13 +33,13 @@ enum { TN_MAX_RESULTS = 16 };
 // tn_shape_infer), on return all of them; capacity |result_count| or TN_MAX_RESULTS.
 // Returns the one node of the graph that equals it, after checking it against the op's shape rule.
 const tn_node_t* tn_graph_build(tn_graph_t* graph, tn_op_t op, int operand_count,
-                                const tn_node_t* const* operands, int attr_count, const tn_attr_t* attrs,
-                                int result_count, tn_type_t* types);
+                                const tn_node_t* const* operands, int attr_count,
+                                const tn_attr_t* attrs, int result_count, tn_type_t* types);
 
 // Same without the check; used where the types are known to be right.
 const tn_node_t* tn_graph_intern(tn_graph_t* graph, tn_op_t op, int operand_count,
-                                 const tn_node_t* const* operands, int attr_count, const tn_attr_t* attrs,
-                                 int result_count, const tn_type_t* types);
+                                 const tn_node_t* const* operands, int attr_count,
+                                 const tn_attr_t* attrs, int result_count, const tn_type_t* types);
 
 // True when |strides| (elements) lay |type| out row-major; dimensions of extent 1 and empty tensors do not matter.
 bool tn_strides_are_contiguous(const tn_type_t* type, const int64_t* strides);

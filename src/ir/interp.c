@@ -55,12 +55,14 @@ static size_t type_bytes(const tn_type_t* type) {
 }
 
 // A decomposition is built on parameters in a graph of its own and interpreted.
-static tn_status_t run_composite(const tn_node_t* node, const void* const* operands, void* const* results) {
+static tn_status_t run_composite(const tn_node_t* node, const void* const* operands,
+                                 void* const* results) {
   tn_graph_t* graph;
   TN_TRY(tn_graph_create(&graph));
-  const tn_node_t** nodes =
-      tn_graph_alloc(graph, sizeof(*nodes) * (size_t)(node->operand_count + node->result_count + 1));
-  tn_status_t status = nodes ? TN_OK : TN_ERROR(TN_RESOURCE_EXHAUSTED, "interpreter: out of memory");
+  const tn_node_t** nodes = tn_graph_alloc(
+      graph, sizeof(*nodes) * (size_t)(node->operand_count + node->result_count + 1));
+  tn_status_t status =
+      nodes ? TN_OK : TN_ERROR(TN_RESOURCE_EXHAUSTED, "interpreter: out of memory");
   if (status) goto done;
   const tn_node_t** outputs = nodes + node->operand_count;
   for (int i = 0; i < node->operand_count; ++i) {
@@ -75,14 +77,17 @@ done:
   return status;
 }
 
-tn_status_t tn_interp_node(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_node(const tn_node_t* node, const void* const* operands,
+                           void* const* results) {
   if (node->op == TN_OP_COMPOSITE) return run_composite(node, operands, results);
   if (node->op == TN_OP_CUSTOM_CALL) {
     const char* name = tn_node_name(node);
     return TN_ERROR(TN_UNIMPLEMENTED, "interpreter: no custom call '%s'", name ? name : "");
   }
   const tn_interp_fn_t run = function_of(node->op);
-  if (!run) return TN_ERROR(TN_INTERNAL, "interpreter: %s is not run by itself", tn_op_info(node->op)->name);
+  if (!run)
+    return TN_ERROR(TN_INTERNAL, "interpreter: %s is not run by itself",
+                    tn_op_info(node->op)->name);
   return run(node, operands, results);
 }
 
@@ -94,8 +99,8 @@ typedef struct tn_value {
 
 typedef struct tn_run {
   const tn_graph_t* graph;
-  tn_value_t** values;   // by node id, one per result; NULL: not computed
-  uint32_t* last_use;    // by node id: highest id of a user, UINT32_MAX for results of the graph
+  tn_value_t** values;  // by node id, one per result; NULL: not computed
+  uint32_t* last_use;   // by node id: highest id of a user, UINT32_MAX for results of the graph
 } tn_run_t;
 
 static const void* value_of(const tn_run_t* run, const tn_node_t* node) {
@@ -149,13 +154,15 @@ static tn_status_t run_node(tn_run_t* run, const tn_node_t* node, const void** o
     results[i] = values[i].data;
   }
   for (int i = 0; i < node->operand_count; ++i) operands[i] = value_of(run, node->operands[i]);
-  status = tn_status_annotate(tn_interp_node(node, operands, results), "%s", tn_op_info(node->op)->name);
+  status =
+      tn_status_annotate(tn_interp_node(node, operands, results), "%s", tn_op_info(node->op)->name);
 done:
   free(results);
   return status;
 }
 
-static tn_status_t run_graph(tn_run_t* run, const void* const* params, void* const* results, const void** operands) {
+static tn_status_t run_graph(tn_run_t* run, const void* const* params, void* const* results,
+                             const void** operands) {
   const tn_graph_t* graph = run->graph;
   for (int i = 0; i < tn_graph_param_count(graph); ++i) {
     const tn_node_t* param = tn_graph_param_at(graph, i);
@@ -184,7 +191,8 @@ static tn_status_t run_graph(tn_run_t* run, const void* const* params, void* con
   return TN_OK;
 }
 
-tn_status_t tn_graph_interpret(const tn_graph_t* graph, const void* const* params, void* const* results) {
+tn_status_t tn_graph_interpret(const tn_graph_t* graph, const void* const* params,
+                               void* const* results) {
   TN_TRY(tn_graph_status(graph));
   const uint32_t limit = tn_graph_node_limit(graph);
   size_t most_operands = 1;

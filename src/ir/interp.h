@@ -6,6 +6,7 @@
 
 // Computes |node| from row-major contiguous |operands| into row-major contiguous |results|.
 // OUT_OF_RANGE when an index is outside its dimension (bounds ERROR and WRAP); UNIMPLEMENTED for custom calls.
-tn_status_t tn_interp_node(const tn_node_t* node, const void* const* operands, void* const* results);
+tn_status_t tn_interp_node(const tn_node_t* node, const void* const* operands,
+                           void* const* results);
 
 #endif  // TN_IR_INTERP_H_

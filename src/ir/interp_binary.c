@@ -99,7 +99,8 @@ static uint64_t binary_int(tn_op_t op, tn_dtype_t dtype, uint64_t x, uint64_t y)
     // a negative amount is a large unsigned one
     case TN_OP_SHL: return y < width ? x << y : 0;
     case TN_OP_SHR_A: {
-      const uint64_t sign = is_signed ? x : (uint64_t)((int64_t)(x << (64 - width)) >> (64 - width));
+      const uint64_t sign =
+          is_signed ? x : (uint64_t)((int64_t)(x << (64 - width)) >> (64 - width));
       return (uint64_t)((int64_t)sign >> (y < width ? y : width - 1));
     }
     case TN_OP_SHR_L: return y < width ? (x & mask) >> y : 0;
@@ -139,18 +140,21 @@ static void binary_c128(tn_op_t op, const double x[2], const double y[2], double
     case TN_OP_SUB: out[0] = x[0] - y[0], out[1] = x[1] - y[1]; return;
     case TN_OP_MUL: out[0] = x[0] * y[0] - x[1] * y[1], out[1] = x[0] * y[1] + x[1] * y[0]; return;
     default: {
-      const tn_complex_t z = tn_complex_binary(op, (tn_complex_t){x[0], x[1]}, (tn_complex_t){y[0], y[1]});
+      const tn_complex_t z =
+          tn_complex_binary(op, (tn_complex_t){x[0], x[1]}, (tn_complex_t){y[0], y[1]});
       out[0] = z.re, out[1] = z.im;
     }
   }
 }
 
-tn_status_t tn_interp_binary(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_binary(const tn_node_t* node, const void* const* operands,
+                             void* const* results) {
   const tn_dtype_t dtype = node->types[0].dtype;
   const tn_op_t op = node->op;
   const int64_t total = tn_type_element_count(&node->types[0]);
   if (op == TN_OP_NEXTAFTER && tn_dtype_size(dtype) < 4) {
-    for (int64_t i = 0; i < total; ++i) nextafter_small(dtype, operands[0], operands[1], results[0], i);
+    for (int64_t i = 0; i < total; ++i)
+      nextafter_small(dtype, operands[0], operands[1], results[0], i);
     return TN_OK;
   }
   for (int64_t start = 0; start < total; start += TN_CHUNK) {
@@ -177,18 +181,24 @@ tn_status_t tn_interp_binary(const tn_node_t* node, const void* const* operands,
   return TN_OK;
 }
 
-#define COMPARE(x, y)                                                                                 \
-  (direction == TN_EQ ? (x) == (y) : direction == TN_NE ? (x) != (y) : direction == TN_LT ? (x) < (y) \
-   : direction == TN_LE ? (x) <= (y) : direction == TN_GT ? (x) > (y) : (x) >= (y))
+#define COMPARE(x, y)                \
+  (direction == TN_EQ   ? (x) == (y) \
+   : direction == TN_NE ? (x) != (y) \
+   : direction == TN_LT ? (x) < (y)  \
+   : direction == TN_LE ? (x) <= (y) \
+   : direction == TN_GT ? (x) > (y)  \
+                        : (x) >= (y))
 #define COMPARE_COMPLEX(x, y) (((x)[0] == (y)[0] && (x)[1] == (y)[1]) == (direction == TN_EQ))
 
-tn_status_t tn_interp_compare(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_compare(const tn_node_t* node, const void* const* operands,
+                              void* const* results) {
   const tn_dtype_t dtype = node->operands[0]->types[0].dtype;
   const int64_t total = tn_type_element_count(&node->types[0]);
   const tn_compare_t direction = (tn_compare_t)tn_node_int(node, TN_ATTR_DIRECTION, TN_EQ);
   uint8_t* out = results[0];
   for (int64_t i = 0; i < total; ++i) {
-    const tn_elem_t x = tn_elem_load(dtype, operands[0], i), y = tn_elem_load(dtype, operands[1], i);
+    const tn_elem_t x = tn_elem_load(dtype, operands[0], i),
+                    y = tn_elem_load(dtype, operands[1], i);
     bool result = false;
     switch (tn_elem_kind(dtype)) {
       case TN_ELEM_F32: result = COMPARE(x.f32, y.f32); break;
@@ -203,16 +213,19 @@ tn_status_t tn_interp_compare(const tn_node_t* node, const void* const* operands
   return TN_OK;
 }
 
-tn_status_t tn_interp_complex(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_complex(const tn_node_t* node, const void* const* operands,
+                              void* const* results) {
   const size_t size = tn_dtype_size(node->types[0].dtype) / 2;
   const int64_t total = tn_type_element_count(&node->types[0]);
   for (int64_t i = 0; i < 2 * total; ++i) {
-    memcpy((uint8_t*)results[0] + (size_t)i * size, (const uint8_t*)operands[i % 2] + (size_t)(i / 2) * size, size);
+    memcpy((uint8_t*)results[0] + (size_t)i * size,
+           (const uint8_t*)operands[i % 2] + (size_t)(i / 2) * size, size);
   }
   return TN_OK;
 }
 
-tn_status_t tn_interp_select(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_select(const tn_node_t* node, const void* const* operands,
+                             void* const* results) {
   const size_t size = tn_dtype_size(node->types[0].dtype);
   const int64_t total = tn_type_element_count(&node->types[0]);
   const uint8_t* predicate = operands[0];
@@ -224,7 +237,8 @@ tn_status_t tn_interp_select(const tn_node_t* node, const void* const* operands,
 }
 
 // min(max(x, low), high)
-tn_status_t tn_interp_clamp(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_clamp(const tn_node_t* node, const void* const* operands,
+                            void* const* results) {
   const tn_dtype_t dtype = node->types[0].dtype;
   const tn_elem_kind_t lanes = tn_elem_kind(dtype);
   const int64_t total = tn_type_element_count(&node->types[0]);
@@ -237,12 +251,14 @@ tn_status_t tn_interp_clamp(const tn_node_t* node, const void* const* operands, 
   return TN_OK;
 }
 
-tn_status_t tn_interp_fma(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_fma(const tn_node_t* node, const void* const* operands,
+                          void* const* results) {
   const tn_dtype_t dtype = node->types[0].dtype;
   const int64_t total = tn_type_element_count(&node->types[0]);
   for (int64_t i = 0; i < total; ++i) {
     tn_elem_t x = tn_elem_load(dtype, operands[0], i);
-    const tn_elem_t y = tn_elem_load(dtype, operands[1], i), z = tn_elem_load(dtype, operands[2], i);
+    const tn_elem_t y = tn_elem_load(dtype, operands[1], i),
+                    z = tn_elem_load(dtype, operands[2], i);
     if (dtype == TN_F64) {
       x.f64 = fma(x.f64, y.f64, z.f64);
     } else {

@@ -20,7 +20,8 @@ tn_complex_t tn_complex_unary(tn_op_t op, double re, double im) {
     case TN_OP_ABS: return (tn_complex_t){hypot(re, im), 0.0};
     case TN_OP_SIGN: {
       const double magnitude = hypot(re, im);
-      return magnitude == 0.0 ? (tn_complex_t){0.0, 0.0} : (tn_complex_t){re / magnitude, im / magnitude};
+      return magnitude == 0.0 ? (tn_complex_t){0.0, 0.0}
+                              : (tn_complex_t){re / magnitude, im / magnitude};
     }
     case TN_OP_SQRT: return split(csqrt(z));
     case TN_OP_RSQRT: return tn_complex_binary(TN_OP_DIV, one, split(csqrt(z)));
@@ -36,7 +37,8 @@ tn_complex_t tn_complex_unary(tn_op_t op, double re, double im) {
       return (tn_complex_t){w.re / M_LN2, w.im / M_LN2};
     }
     case TN_OP_LOG1P: {  // |1 + z|^2 - 1 = x (2 + x) + y^2
-      if (fabs(re) < 0.5 && fabs(im) < 0.5) return (tn_complex_t){log1p(re * (2 + re) + im * im) / 2, atan2(im, 1 + re)};
+      if (fabs(re) < 0.5 && fabs(im) < 0.5)
+        return (tn_complex_t){log1p(re * (2 + re) + im * im) / 2, atan2(im, 1 + re)};
       return split(clog(join(1 + re, im)));
     }
     case TN_OP_LOGISTIC: {

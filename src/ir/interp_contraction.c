@@ -24,24 +24,28 @@ static void widen(tn_dtype_t dtype, const void* data, int64_t count, uint8_t* ou
 }
 
 // acc[j] = fma(x, y[j], acc[j]). The fused instructions round as libm's fma does; they are only faster.
-#define ROW_STEPS(suffix, attributes)                                                                         \
-  attributes static void step_f32##suffix(float x, const float* y, float* acc, int64_t n) {                   \
-    for (int64_t j = 0; j < n; ++j) acc[j] = __builtin_fmaf(x, y[j], acc[j]);                                 \
-  }                                                                                                           \
-  attributes static void step_f64##suffix(double x, const double* y, double* acc, int64_t n) {                \
-    for (int64_t j = 0; j < n; ++j) acc[j] = __builtin_fma(x, y[j], acc[j]);                                  \
-  }                                                                                                           \
-  attributes static void step_c64##suffix(const float* x, const float* y, float* acc, int64_t n) {            \
-    for (int64_t j = 0; j < n; ++j) {                                                                         \
-      acc[2 * j] = __builtin_fmaf(-x[1], y[2 * j + 1], __builtin_fmaf(x[0], y[2 * j], acc[2 * j]));           \
-      acc[2 * j + 1] = __builtin_fmaf(x[1], y[2 * j], __builtin_fmaf(x[0], y[2 * j + 1], acc[2 * j + 1]));    \
-    }                                                                                                         \
-  }                                                                                                           \
-  attributes static void step_c128##suffix(const double* x, const double* y, double* acc, int64_t n) {        \
-    for (int64_t j = 0; j < n; ++j) {                                                                         \
-      acc[2 * j] = __builtin_fma(-x[1], y[2 * j + 1], __builtin_fma(x[0], y[2 * j], acc[2 * j]));             \
-      acc[2 * j + 1] = __builtin_fma(x[1], y[2 * j], __builtin_fma(x[0], y[2 * j + 1], acc[2 * j + 1]));      \
-    }                                                                                                         \
+#define ROW_STEPS(suffix, attributes)                                                              \
+  attributes static void step_f32##suffix(float x, const float* y, float* acc, int64_t n) {        \
+    for (int64_t j = 0; j < n; ++j) acc[j] = __builtin_fmaf(x, y[j], acc[j]);                      \
+  }                                                                                                \
+  attributes static void step_f64##suffix(double x, const double* y, double* acc, int64_t n) {     \
+    for (int64_t j = 0; j < n; ++j) acc[j] = __builtin_fma(x, y[j], acc[j]);                       \
+  }                                                                                                \
+  attributes static void step_c64##suffix(const float* x, const float* y, float* acc, int64_t n) { \
+    for (int64_t j = 0; j < n; ++j) {                                                              \
+      acc[2 * j] =                                                                                 \
+          __builtin_fmaf(-x[1], y[2 * j + 1], __builtin_fmaf(x[0], y[2 * j], acc[2 * j]));         \
+      acc[2 * j + 1] =                                                                             \
+          __builtin_fmaf(x[1], y[2 * j], __builtin_fmaf(x[0], y[2 * j + 1], acc[2 * j + 1]));      \
+    }                                                                                              \
+  }                                                                                                \
+  attributes static void step_c128##suffix(const double* x, const double* y, double* acc,          \
+                                           int64_t n) {                                            \
+    for (int64_t j = 0; j < n; ++j) {                                                              \
+      acc[2 * j] = __builtin_fma(-x[1], y[2 * j + 1], __builtin_fma(x[0], y[2 * j], acc[2 * j]));  \
+      acc[2 * j + 1] =                                                                             \
+          __builtin_fma(x[1], y[2 * j], __builtin_fma(x[0], y[2 * j + 1], acc[2 * j + 1]));        \
+    }                                                                                              \
   }
 ROW_STEPS(_plain, )
 #if defined(__x86_64__)
@@ -57,7 +61,8 @@ static void step_int(uint64_t x, const uint64_t* y, uint64_t* acc, int64_t n) {
 }
 
 // sum = sum + part, or part itself for the first.
-static void add_row(tn_elem_kind_t lanes, uint8_t* sum, const uint8_t* part, bool is_first, int64_t n) {
+static void add_row(tn_elem_kind_t lanes, uint8_t* sum, const uint8_t* part, bool is_first,
+                    int64_t n) {
   if (is_first) {
     memcpy(sum, part, (size_t)n * lane_size(lanes));
     return;
@@ -75,7 +80,8 @@ static void add_row(tn_elem_kind_t lanes, uint8_t* sum, const uint8_t* part, boo
   }
 }
 
-static void store_row(tn_elem_kind_t lanes, const uint8_t* row, int64_t n, tn_dtype_t dtype, void* out, int64_t start) {
+static void store_row(tn_elem_kind_t lanes, const uint8_t* row, int64_t n, tn_dtype_t dtype,
+                      void* out, int64_t start) {
   const size_t size = lane_size(lanes);
   for (int64_t at = 0; at < n; at += TN_CHUNK) {
     const int64_t count = n - at < TN_CHUNK ? n - at : TN_CHUNK;
@@ -86,14 +92,14 @@ static void store_row(tn_elem_kind_t lanes, const uint8_t* row, int64_t n, tn_dt
 }
 
 // Four steps at once, in the same order: the sums stay in registers for longer.
-#define FOUR_STEPS(suffix, attributes)                                                                        \
-  attributes static void four_f32##suffix(const float* x, const float* y, int64_t n, float* acc) {            \
-    for (int64_t j = 0; j < n; ++j) {                                                                         \
-      float sum = __builtin_fmaf(x[0], y[j], acc[j]);                                                         \
-      sum = __builtin_fmaf(x[1], y[j + COLUMNS], sum);                                                        \
-      sum = __builtin_fmaf(x[2], y[j + 2 * COLUMNS], sum);                                                    \
-      acc[j] = __builtin_fmaf(x[3], y[j + 3 * COLUMNS], sum);                                                 \
-    }                                                                                                         \
+#define FOUR_STEPS(suffix, attributes)                                                             \
+  attributes static void four_f32##suffix(const float* x, const float* y, int64_t n, float* acc) { \
+    for (int64_t j = 0; j < n; ++j) {                                                              \
+      float sum = __builtin_fmaf(x[0], y[j], acc[j]);                                              \
+      sum = __builtin_fmaf(x[1], y[j + COLUMNS], sum);                                             \
+      sum = __builtin_fmaf(x[2], y[j + 2 * COLUMNS], sum);                                         \
+      acc[j] = __builtin_fmaf(x[3], y[j + 3 * COLUMNS], sum);                                      \
+    }                                                                                              \
   }
 FOUR_STEPS(_plain, )
 #if defined(__x86_64__)
@@ -101,7 +107,8 @@ FOUR_STEPS(_fused, __attribute__((target("avx2,fma"), optimize("O3"))))
 #endif
 
 // acc[n] = the block of |k| products of x[k] with y[k, n]; rows of y are COLUMNS apart.
-static void block_row(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t k, int64_t n, uint8_t* acc) {
+static void block_row(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t k,
+                      int64_t n, uint8_t* acc) {
   const size_t size = lane_size(lanes);
 #if defined(__x86_64__)
   const bool has_fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -113,7 +120,8 @@ static void block_row(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, 
   int64_t i = 0;
   if (lanes == TN_ELEM_F32) {
     for (; i + 4 <= k; i += 4) {
-      FOUR((const float*)(const void*)x + i, (const float*)(const void*)y + i * COLUMNS, n, (float*)(void*)acc);
+      FOUR((const float*)(const void*)x + i, (const float*)(const void*)y + i * COLUMNS, n,
+           (float*)(void*)acc);
     }
   }
   for (; i < k; ++i) {
@@ -131,7 +139,8 @@ static void block_row(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, 
 }
 
 // The same in eight chains; |acc| has room for eight rows of COLUMNS.
-static void block_chains(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t k, int64_t n, uint8_t* acc) {
+static void block_chains(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t k,
+                         int64_t n, uint8_t* acc) {
   const size_t size = lane_size(lanes), row = COLUMNS * size;
   memset(acc, 0, TN_CONTRACT_CHAINS * row);
   for (int64_t i = 0; i < k; ++i) {
@@ -151,12 +160,14 @@ static void block_chains(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* 
 
 // out[m, n] (|dtype|, from element |start|) = x[m, k] y[k, n], packed lanes. Columns are taken in tiles, whose blocks
 // of y are copied together and used for all rows. |has_chains|: eight per block, for f32 and f64.
-static tn_status_t product(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t m, int64_t k, int64_t n,
-                           int64_t slice_length, bool has_chains, tn_dtype_t dtype, void* out, int64_t start) {
+static tn_status_t product(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t* y, int64_t m,
+                           int64_t k, int64_t n, int64_t slice_length, bool has_chains,
+                           tn_dtype_t dtype, void* out, int64_t start) {
   const size_t size = lane_size(lanes), row = COLUMNS * size;
   void* memory;
   TN_TRY(tn_interp_alloc(TN_CONTRACT_BLOCK + TN_CONTRACT_CHAINS + 2 * m, row, &memory));
-  uint8_t *tile = memory, *acc = tile + TN_CONTRACT_BLOCK * row, *sums = acc + TN_CONTRACT_CHAINS * row, *slices = sums + (size_t)m * row;
+  uint8_t *tile = memory, *acc = tile + TN_CONTRACT_BLOCK * row,
+          *sums = acc + TN_CONTRACT_CHAINS * row, *slices = sums + (size_t)m * row;
   for (int64_t j = 0; j < n; j += COLUMNS) {
     const int64_t columns = n - j < COLUMNS ? n - j : COLUMNS;
     memset(sums, 0, (size_t)m * row);
@@ -165,7 +176,8 @@ static tn_status_t product(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t
       for (int64_t b = s; b < slice_end; b += TN_CONTRACT_BLOCK) {
         const int64_t count = slice_end - b < TN_CONTRACT_BLOCK ? slice_end - b : TN_CONTRACT_BLOCK;
         for (int64_t i = 0; i < count; ++i) {
-          memcpy(tile + (size_t)i * row, y + (size_t)((b + i) * n + j) * size, (size_t)columns * size);
+          memcpy(tile + (size_t)i * row, y + (size_t)((b + i) * n + j) * size,
+                 (size_t)columns * size);
         }
         for (int64_t r = 0; r < m; ++r) {
           const uint8_t* left = x + (size_t)(r * k + b) * size;
@@ -177,9 +189,11 @@ static tn_status_t product(tn_elem_kind_t lanes, const uint8_t* x, const uint8_t
           add_row(lanes, slices + (size_t)r * row, acc, b == s, columns);
         }
       }
-      for (int64_t r = 0; r < m; ++r) add_row(lanes, sums + (size_t)r * row, slices + (size_t)r * row, s == 0, columns);
+      for (int64_t r = 0; r < m; ++r)
+        add_row(lanes, sums + (size_t)r * row, slices + (size_t)r * row, s == 0, columns);
     }
-    for (int64_t r = 0; r < m; ++r) store_row(lanes, sums + (size_t)r * row, columns, dtype, out, start + r * n + j);
+    for (int64_t r = 0; r < m; ++r)
+      store_row(lanes, sums + (size_t)r * row, columns, dtype, out, start + r * n + j);
   }
   free(memory);
   return TN_OK;
@@ -191,16 +205,17 @@ typedef struct tn_dot_side {
   int64_t dims[3 * TN_MAX_RANK], strides[3 * TN_MAX_RANK];  // in the order wanted
 } tn_dot_side_t;
 
-static int append(const tn_type_t* type, const int64_t* strides, int64_t dimension, tn_dot_side_t* side, int rank,
-                  int64_t* product) {
+static int append(const tn_type_t* type, const int64_t* strides, int64_t dimension,
+                  tn_dot_side_t* side, int rank, int64_t* product) {
   side->dims[rank] = type->dims[dimension];
   side->strides[rank] = strides[dimension];
   *product *= type->dims[dimension];
   return rank + 1;
 }
 
-static void read_side(const tn_type_t* type, int64_t batch_count, const int64_t* batch, int64_t contract_count,
-                      const int64_t* contract, bool contracts_last, tn_dot_side_t* side) {
+static void read_side(const tn_type_t* type, int64_t batch_count, const int64_t* batch,
+                      int64_t contract_count, const int64_t* contract, bool contracts_last,
+                      tn_dot_side_t* side) {
   int64_t strides[TN_MAX_RANK];
   tn_interp_strides(type, strides);
   memset(side, 0, sizeof *side);
@@ -214,7 +229,8 @@ static void read_side(const tn_type_t* type, int64_t batch_count, const int64_t*
   for (int64_t i = 0; i < contract_count; ++i) used |= 1u << contract[i];
   for (int pass = 0; pass < 2; ++pass) {
     if ((pass == 0) != contracts_last) {
-      for (int64_t i = 0; i < contract_count; ++i) rank = append(type, strides, contract[i], side, rank, &side->contract);
+      for (int64_t i = 0; i < contract_count; ++i)
+        rank = append(type, strides, contract[i], side, rank, &side->contract);
     } else {
       for (int i = 0; i < type->rank; ++i) {
         if (!(used >> i & 1u)) rank = append(type, strides, i, side, rank, &side->free);
@@ -224,7 +240,8 @@ static void read_side(const tn_type_t* type, int64_t batch_count, const int64_t*
 }
 
 // The operand as packed lanes in the order of |side|.
-static tn_status_t pack_side(const tn_type_t* type, const void* data, const tn_dot_side_t* side, uint8_t** out_data) {
+static tn_status_t pack_side(const tn_type_t* type, const void* data, const tn_dot_side_t* side,
+                             uint8_t** out_data) {
   const int64_t count = tn_type_element_count(type);
   const size_t size = tn_dtype_size(type->dtype);
   void *ordered, *packed;
@@ -243,8 +260,10 @@ static tn_status_t pack_side(const tn_type_t* type, const void* data, const tn_d
   return status;
 }
 
-tn_status_t tn_interp_dot_general(const tn_node_t* node, const void* const* operands, void* const* results) {
-  const tn_type_t *lhs = &node->operands[0]->types[0], *rhs = &node->operands[1]->types[0], *out = &node->types[0];
+tn_status_t tn_interp_dot_general(const tn_node_t* node, const void* const* operands,
+                                  void* const* results) {
+  const tn_type_t *lhs = &node->operands[0]->types[0], *rhs = &node->operands[1]->types[0],
+                  *out = &node->types[0];
   const tn_elem_kind_t lanes = tn_elem_kind(lhs->dtype);
   const size_t size = lane_size(lanes);
   int64_t batch_count, contract_count;
@@ -263,8 +282,8 @@ tn_status_t tn_interp_dot_general(const tn_node_t* node, const void* const* oper
   tn_status_t status = pack_side(lhs, operands[0], &left, &x);
   if (!status) status = pack_side(rhs, operands[1], &right, &y);
   for (int64_t b = 0; !status && b < left.batch; ++b) {
-    status = product(lanes, x + (size_t)(b * m * k) * size, y + (size_t)(b * k * n) * size, m, k, n, slice_length,
-                     has_chains, out->dtype, results[0], b * m * n);
+    status = product(lanes, x + (size_t)(b * m * k) * size, y + (size_t)(b * k * n) * size, m, k, n,
+                     slice_length, has_chains, out->dtype, results[0], b * m * n);
   }
   free(y);
   free(x);
@@ -276,13 +295,13 @@ typedef struct tn_conv_shape {
   int spatial;
   const tn_type_t *lhs, *rhs, *out;
   const int64_t *stride, *low, *lhs_dilation, *rhs_dilation;
-  int64_t channels;   // of a group
+  int64_t channels;  // of a group
   int64_t window, positions;
 } tn_conv_shape_t;
 
 // column[k, position] for image |n|, channels from |first|; zeros where the window lies outside or in a hole.
-static void fill_columns(const tn_conv_shape_t* c, const uint8_t* lhs, size_t size, int64_t n, int64_t first,
-                         uint8_t* columns) {
+static void fill_columns(const tn_conv_shape_t* c, const uint8_t* lhs, size_t size, int64_t n,
+                         int64_t first, uint8_t* columns) {
   int64_t area = 1;
   for (int i = 0; i < c->spatial; ++i) area *= c->lhs->dims[2 + i];
   memset(columns, 0, (size_t)(c->channels * c->window * c->positions) * size);
@@ -311,17 +330,23 @@ static void fill_columns(const tn_conv_shape_t* c, const uint8_t* lhs, size_t si
   }
 }
 
-tn_status_t tn_interp_convolution(const tn_node_t* node, const void* const* operands, void* const* results) {
-  tn_conv_shape_t c = {.lhs = &node->operands[0]->types[0], .rhs = &node->operands[1]->types[0],
-                       .out = &node->types[0], .window = 1, .positions = 1};
+tn_status_t tn_interp_convolution(const tn_node_t* node, const void* const* operands,
+                                  void* const* results) {
+  tn_conv_shape_t c = {.lhs = &node->operands[0]->types[0],
+                       .rhs = &node->operands[1]->types[0],
+                       .out = &node->types[0],
+                       .window = 1,
+                       .positions = 1};
   c.spatial = c.lhs->rank - 2;
   c.stride = tn_node_ints(node, TN_ATTR_STRIDE, NULL);
   c.low = tn_node_ints(node, TN_ATTR_LOW, NULL);
   c.lhs_dilation = tn_node_ints(node, TN_ATTR_BASE_DILATION, NULL);
   c.rhs_dilation = tn_node_ints(node, TN_ATTR_WINDOW_DILATION, NULL);
   c.channels = c.rhs->dims[1];
-  const int64_t groups = tn_node_int(node, TN_ATTR_GROUPS, 1), batch_groups = tn_node_int(node, TN_ATTR_BATCH_GROUPS, 1);
-  for (int i = 0; i < c.spatial; ++i) c.window *= c.rhs->dims[2 + i], c.positions *= c.out->dims[2 + i];
+  const int64_t groups = tn_node_int(node, TN_ATTR_GROUPS, 1),
+                batch_groups = tn_node_int(node, TN_ATTR_BATCH_GROUPS, 1);
+  for (int i = 0; i < c.spatial; ++i)
+    c.window *= c.rhs->dims[2 + i], c.positions *= c.out->dims[2 + i];
   const tn_dtype_t dtype = c.lhs->dtype;
   const tn_elem_kind_t lanes = tn_elem_kind(dtype);
   const size_t size = lane_size(lanes);
@@ -341,13 +366,16 @@ tn_status_t tn_interp_convolution(const tn_node_t* node, const void* const* oper
     widen(dtype, operands[0], lhs_count, lhs);
     widen(dtype, operands[1], rhs_count, rhs);
     // output features of one group see the same columns
-    const int64_t all_groups = groups * batch_groups, features = c.out->dims[1] / all_groups, images = c.out->dims[0];
+    const int64_t all_groups = groups * batch_groups, features = c.out->dims[1] / all_groups,
+                  images = c.out->dims[0];
     for (int64_t n = 0; n < images && !status; ++n) {
       for (int64_t g = 0; g < all_groups && !status; ++g) {
-        const int64_t image = batch_groups > 1 ? g * images + n : n, first = batch_groups > 1 ? 0 : g * c.channels;
+        const int64_t image = batch_groups > 1 ? g * images + n : n,
+                      first = batch_groups > 1 ? 0 : g * c.channels;
         fill_columns(&c, lhs, size, image, first, columns);
-        status = product(lanes, (const uint8_t*)rhs + (size_t)(g * features * k) * size, columns, features, k,
-                         c.positions, slice_length, false, dtype, results[0], (n * c.out->dims[1] + g * features) * c.positions);
+        status = product(lanes, (const uint8_t*)rhs + (size_t)(g * features * k) * size, columns,
+                         features, k, c.positions, slice_length, false, dtype, results[0],
+                         (n * c.out->dims[1] + g * features) * c.positions);
       }
     }
   }

@@ -24,7 +24,8 @@ tn_elem_kind_t tn_elem_kind(tn_dtype_t dtype) {
 #define EACH(statement) \
   for (int64_t i = 0; i < count; ++i) statement
 
-void tn_elems_load(tn_dtype_t dtype, const void* data, int64_t start, int64_t count, tn_elems_t* out) {
+void tn_elems_load(tn_dtype_t dtype, const void* data, int64_t start, int64_t count,
+                   tn_elems_t* out) {
   if (count <= 0) return;
   const uint8_t* p = (const uint8_t*)data + (size_t)start * tn_dtype_size(dtype);
   const size_t size = (size_t)count * tn_dtype_size(dtype);
@@ -61,7 +62,8 @@ void tn_elems_load(tn_dtype_t dtype, const void* data, int64_t start, int64_t co
   }
 }
 
-void tn_elems_store(tn_dtype_t dtype, void* data, int64_t start, int64_t count, const tn_elems_t* lanes) {
+void tn_elems_store(tn_dtype_t dtype, void* data, int64_t start, int64_t count,
+                    const tn_elems_t* lanes) {
   if (count <= 0) return;
   uint8_t* p = (uint8_t*)data + (size_t)start * tn_dtype_size(dtype);
   const size_t size = (size_t)count * tn_dtype_size(dtype);
@@ -133,9 +135,13 @@ tn_elem_t tn_elem_identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
       switch (lanes) {
         case TN_ELEM_F32: lane.f32 = is_max ? -INFINITY : INFINITY; break;
         case TN_ELEM_F64: lane.f64 = is_max ? -(double)INFINITY : (double)INFINITY; break;
-        case TN_ELEM_I64: lane.i64 = is_max ? -(int64_t)((UINT64_C(1) << (width - 1)) - 1) - 1
-                                            : (int64_t)((UINT64_C(1) << (width - 1)) - 1); break;
-        case TN_ELEM_U64: lane.u64 = is_max ? 0 : dtype == TN_BOOL ? 1 : UINT64_MAX >> (64 - width); break;
+        case TN_ELEM_I64:
+          lane.i64 = is_max ? -(int64_t)((UINT64_C(1) << (width - 1)) - 1) - 1
+                            : (int64_t)((UINT64_C(1) << (width - 1)) - 1);
+          break;
+        case TN_ELEM_U64:
+          lane.u64 = is_max ? 0 : dtype == TN_BOOL ? 1 : UINT64_MAX >> (64 - width);
+          break;
         case TN_ELEM_C64:
         case TN_ELEM_C128: break;
       }
@@ -213,8 +219,8 @@ bool tn_interp_next(int rank, const int64_t* dims, int64_t* index) {
   return false;
 }
 
-void tn_interp_copy(size_t size, int rank, const int64_t* dims, const uint8_t* src, const int64_t* src_strides,
-                    uint8_t* dst, const int64_t* dst_strides) {
+void tn_interp_copy(size_t size, int rank, const int64_t* dims, const uint8_t* src,
+                    const int64_t* src_strides, uint8_t* dst, const int64_t* dst_strides) {
   int64_t index[TN_MAX_RANK] = {0};
   for (int i = 0; i < rank; ++i) {
     if (dims[i] <= 0) return;
@@ -230,7 +236,8 @@ void tn_interp_copy(size_t size, int rank, const int64_t* dims, const uint8_t* s
     if (from == 1 && to == 1) {
       memcpy(d, s, (size_t)inner * size);
     } else {
-      for (int64_t i = 0; i < inner; ++i) memcpy(d + i * to * (int64_t)size, s + i * from * (int64_t)size, size);
+      for (int64_t i = 0; i < inner; ++i)
+        memcpy(d + i * to * (int64_t)size, s + i * from * (int64_t)size, size);
     }
   } while (tn_interp_next(rank - 1, dims, index));
 }
@@ -238,5 +245,6 @@ void tn_interp_copy(size_t size, int rank, const int64_t* dims, const uint8_t* s
 tn_status_t tn_interp_alloc(int64_t count, size_t size, void** out_data) {
   *out_data = calloc(count > 0 ? (size_t)count : 1, size);
   if (*out_data) return TN_OK;
-  return TN_ERROR(TN_RESOURCE_EXHAUSTED, "interpreter: no memory for %lld x %zu bytes", (long long)count, size);
+  return TN_ERROR(TN_RESOURCE_EXHAUSTED, "interpreter: no memory for %lld x %zu bytes",
+                  (long long)count, size);
 }

@@ -38,8 +38,10 @@ typedef union tn_elem {
 } tn_elem_t;
 
 tn_elem_kind_t tn_elem_kind(tn_dtype_t dtype);
-void tn_elems_load(tn_dtype_t dtype, const void* data, int64_t start, int64_t count, tn_elems_t* out);
-void tn_elems_store(tn_dtype_t dtype, void* data, int64_t start, int64_t count, const tn_elems_t* lanes);
+void tn_elems_load(tn_dtype_t dtype, const void* data, int64_t start, int64_t count,
+                   tn_elems_t* out);
+void tn_elems_store(tn_dtype_t dtype, void* data, int64_t start, int64_t count,
+                    const tn_elems_t* lanes);
 tn_elem_t tn_elem_load(tn_dtype_t dtype, const void* data, int64_t index);
 void tn_elem_store(tn_dtype_t dtype, void* data, int64_t index, tn_elem_t value);
 
@@ -67,20 +69,24 @@ static inline int64_t tn_interp_offset(int rank, const int64_t* index, const int
   return offset;
 }
 // dst[index] = src[index] for all index of |dims|, elements of |size| bytes, strides in elements.
-void tn_interp_copy(size_t size, int rank, const int64_t* dims, const uint8_t* src, const int64_t* src_strides,
-                    uint8_t* dst, const int64_t* dst_strides);
+void tn_interp_copy(size_t size, int rank, const int64_t* dims, const uint8_t* src,
+                    const int64_t* src_strides, uint8_t* dst, const int64_t* dst_strides);
 // RESOURCE_EXHAUSTED when there is none; the caller frees. |count| elements of |size| bytes, zeroed.
 tn_status_t tn_interp_alloc(int64_t count, size_t size, void** out_data);
 
-typedef tn_status_t (*tn_interp_fn_t)(const tn_node_t* node, const void* const* operands, void* const* results);
+typedef tn_status_t (*tn_interp_fn_t)(const tn_node_t* node, const void* const* operands,
+                                      void* const* results);
 
+// clang-format off
 #define TN_INTERP_FUNCTIONS(X)                                                                             \
   X(constant) X(iota) X(unary) X(convert) X(bitcast) X(parts) X(is_finite) X(binary) X(compare) X(complex) \
   X(select) X(clamp) X(fma) X(broadcast_in_dim) X(reshape) X(transpose) X(reverse) X(slice) X(pad)         \
   X(concat) X(dynamic_slice) X(dynamic_update_slice) X(gather) X(scatter) X(reduce) X(arg_reduce)          \
   X(reduce_window) X(window_grad) X(scan) X(sort) X(topk) X(dot_general) X(convolution) X(rng_bits)
-#define TN_INTERP_DECLARE(name) \
-  tn_status_t tn_interp_##name(const tn_node_t* node, const void* const* operands, void* const* results);
+// clang-format on
+#define TN_INTERP_DECLARE(name)                                                    \
+  tn_status_t tn_interp_##name(const tn_node_t* node, const void* const* operands, \
+                               void* const* results);
 TN_INTERP_FUNCTIONS(TN_INTERP_DECLARE)
 #undef TN_INTERP_DECLARE
 

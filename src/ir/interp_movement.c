@@ -4,10 +4,13 @@
 #include "ir/interp_internal.h"
 
 static size_t element_size(const tn_node_t* node) { return tn_dtype_size(node->types[0].dtype); }
-static const tn_type_t* operand_type(const tn_node_t* node, int index) { return &node->operands[index]->types[0]; }
+static const tn_type_t* operand_type(const tn_node_t* node, int index) {
+  return &node->operands[index]->types[0];
+}
 
 // Copies into the whole contiguous result from |src| at |strides|.
-static tn_status_t copy_to_result(const tn_node_t* node, const void* src, const int64_t* strides, void* result) {
+static tn_status_t copy_to_result(const tn_node_t* node, const void* src, const int64_t* strides,
+                                  void* result) {
   int64_t to[TN_MAX_RANK];
   const tn_type_t* type = &node->types[0];
   tn_interp_strides(type, to);
@@ -15,7 +18,8 @@ static tn_status_t copy_to_result(const tn_node_t* node, const void* src, const 
   return TN_OK;
 }
 
-tn_status_t tn_interp_broadcast_in_dim(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_broadcast_in_dim(const tn_node_t* node, const void* const* operands,
+                                       void* const* results) {
   const tn_type_t* x = operand_type(node, 0);
   const int64_t* map = tn_node_ints(node, TN_ATTR_DIMENSIONS, NULL);
   int64_t from[TN_MAX_RANK], strides[TN_MAX_RANK] = {0};
@@ -24,13 +28,15 @@ tn_status_t tn_interp_broadcast_in_dim(const tn_node_t* node, const void* const*
   return copy_to_result(node, operands[0], strides, results[0]);
 }
 
-tn_status_t tn_interp_reshape(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_reshape(const tn_node_t* node, const void* const* operands,
+                              void* const* results) {
   const size_t size = (size_t)tn_type_element_count(&node->types[0]) * element_size(node);
   if (size) memcpy(results[0], operands[0], size);
   return TN_OK;
 }
 
-tn_status_t tn_interp_transpose(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_transpose(const tn_node_t* node, const void* const* operands,
+                                void* const* results) {
   const int64_t* permutation = tn_node_ints(node, TN_ATTR_DIMENSIONS, NULL);
   int64_t from[TN_MAX_RANK], strides[TN_MAX_RANK];
   tn_interp_strides(operand_type(node, 0), from);
@@ -38,7 +44,8 @@ tn_status_t tn_interp_transpose(const tn_node_t* node, const void* const* operan
   return copy_to_result(node, operands[0], strides, results[0]);
 }
 
-tn_status_t tn_interp_reverse(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_reverse(const tn_node_t* node, const void* const* operands,
+                              void* const* results) {
   int64_t count, strides[TN_MAX_RANK], start = 0;
   const int64_t* dimensions = tn_node_ints(node, TN_ATTR_DIMENSIONS, &count);
   const tn_type_t* type = &node->types[0];
@@ -52,7 +59,8 @@ tn_status_t tn_interp_reverse(const tn_node_t* node, const void* const* operands
   return copy_to_result(node, src, strides, results[0]);
 }
 
-tn_status_t tn_interp_slice(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_slice(const tn_node_t* node, const void* const* operands,
+                            void* const* results) {
   const int64_t* start = tn_node_ints(node, TN_ATTR_START, NULL);
   const int64_t* stride = tn_node_ints(node, TN_ATTR_STRIDE, NULL);
   int64_t strides[TN_MAX_RANK];
@@ -64,13 +72,15 @@ tn_status_t tn_interp_slice(const tn_node_t* node, const void* const* operands, 
   return copy_to_result(node, src, strides, results[0]);
 }
 
-tn_status_t tn_interp_pad(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_pad(const tn_node_t* node, const void* const* operands,
+                          void* const* results) {
   const tn_type_t *x = operand_type(node, 0), *out = &node->types[0];
   const int64_t* low = tn_node_ints(node, TN_ATTR_LOW, NULL);
   const int64_t* interior = tn_node_ints(node, TN_ATTR_INTERIOR, NULL);
   const size_t size = element_size(node);
   const int64_t total = tn_type_element_count(out);
-  for (int64_t i = 0; i < total; ++i) memcpy((uint8_t*)results[0] + (size_t)i * size, operands[1], size);
+  for (int64_t i = 0; i < total; ++i)
+    memcpy((uint8_t*)results[0] + (size_t)i * size, operands[1], size);
   if (total == 0 || tn_type_element_count(x) == 0) return TN_OK;
   int64_t index[TN_MAX_RANK] = {0}, strides[TN_MAX_RANK], from = 0;
   tn_interp_strides(out, strides);
@@ -83,14 +93,16 @@ tn_status_t tn_interp_pad(const tn_node_t* node, const void* const* operands, vo
       offset += at * strides[i];
     }
     if (is_inside) {
-      memcpy((uint8_t*)results[0] + offset * (int64_t)size, (const uint8_t*)operands[0] + (size_t)from * size, size);
+      memcpy((uint8_t*)results[0] + offset * (int64_t)size,
+             (const uint8_t*)operands[0] + (size_t)from * size, size);
     }
     ++from;
   } while (tn_interp_next(x->rank, x->dims, index));
   return TN_OK;
 }
 
-tn_status_t tn_interp_concat(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_concat(const tn_node_t* node, const void* const* operands,
+                             void* const* results) {
   const int64_t dimension = tn_node_int(node, TN_ATTR_DIMENSION, 0);
   const size_t size = element_size(node);
   int64_t to[TN_MAX_RANK], from[TN_MAX_RANK], start = 0;
@@ -106,8 +118,8 @@ tn_status_t tn_interp_concat(const tn_node_t* node, const void* const* operands,
 }
 
 // Offset of a window of |sizes| in |x| whose starts are the operands from |first|, clamped so that it fits.
-static int64_t window_offset(const tn_node_t* node, const void* const* operands, int first, const tn_type_t* x,
-                             const int64_t* sizes, const int64_t* strides) {
+static int64_t window_offset(const tn_node_t* node, const void* const* operands, int first,
+                             const tn_type_t* x, const int64_t* sizes, const int64_t* strides) {
   int64_t offset = 0;
   for (int i = 0; i < x->rank; ++i) {
     const tn_dtype_t dtype = operand_type(node, first + i)->dtype;
@@ -120,7 +132,8 @@ static int64_t window_offset(const tn_node_t* node, const void* const* operands,
   return offset;
 }
 
-tn_status_t tn_interp_dynamic_slice(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_dynamic_slice(const tn_node_t* node, const void* const* operands,
+                                    void* const* results) {
   const tn_type_t* x = operand_type(node, 0);
   int64_t strides[TN_MAX_RANK];
   tn_interp_strides(x, strides);
@@ -129,7 +142,8 @@ tn_status_t tn_interp_dynamic_slice(const tn_node_t* node, const void* const* op
   return copy_to_result(node, src, strides, results[0]);
 }
 
-tn_status_t tn_interp_dynamic_update_slice(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_dynamic_update_slice(const tn_node_t* node, const void* const* operands,
+                                           void* const* results) {
   const tn_type_t *x = operand_type(node, 0), *update = operand_type(node, 1);
   const size_t size = element_size(node);
   int64_t strides[TN_MAX_RANK], from[TN_MAX_RANK];
@@ -138,6 +152,7 @@ tn_status_t tn_interp_dynamic_update_slice(const tn_node_t* node, const void* co
   const int64_t count = tn_type_element_count(x);
   if (count) memcpy(results[0], operands[0], (size_t)count * size);
   const int64_t offset = window_offset(node, operands, 2, x, update->dims, strides);
-  tn_interp_copy(size, x->rank, update->dims, operands[1], from, (uint8_t*)results[0] + offset * (int64_t)size, strides);
+  tn_interp_copy(size, x->rank, update->dims, operands[1], from,
+                 (uint8_t*)results[0] + offset * (int64_t)size, strides);
   return TN_OK;
 }

@@ -7,7 +7,7 @@
 typedef struct tn_line {
   tn_elem_kind_t lanes;
   bool is_descending;
-  tn_elem_t* keys;       // by position
+  tn_elem_t* keys;  // by position
   int64_t *order, *other;
   int64_t count;
 } tn_line_t;
@@ -39,7 +39,8 @@ static void sort_line(tn_line_t* line) {
       const int64_t middle = start + width < line->count ? start + width : line->count;
       const int64_t end = middle + width < line->count ? middle + width : line->count;
       for (int64_t i = start, j = middle, k = start; k < end; ++k) {
-        const bool takes_second = i >= middle || (j < end && goes_before(line, line->order[j], line->order[i]));
+        const bool takes_second =
+            i >= middle || (j < end && goes_before(line, line->order[j], line->order[i]));
         line->other[k] = takes_second ? line->order[j++] : line->order[i++];
       }
     }
@@ -58,14 +59,19 @@ static tn_status_t open_line(tn_line_t* line, int64_t count, void** out_memory) 
   return TN_OK;
 }
 
-static void load_line(tn_line_t* line, tn_dtype_t dtype, const void* data, int64_t start, int64_t stride) {
-  for (int64_t i = 0; i < line->count; ++i) line->keys[i] = tn_elem_load(dtype, data, start + i * stride);
+static void load_line(tn_line_t* line, tn_dtype_t dtype, const void* data, int64_t start,
+                      int64_t stride) {
+  for (int64_t i = 0; i < line->count; ++i)
+    line->keys[i] = tn_elem_load(dtype, data, start + i * stride);
 }
 
-tn_status_t tn_interp_sort(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_sort(const tn_node_t* node, const void* const* operands,
+                           void* const* results) {
   const tn_type_t* x = &node->operands[0]->types[0];
-  const int64_t dimension = tn_node_int(node, TN_ATTR_DIMENSION, 0), total = tn_type_element_count(x);
-  tn_line_t line = {.lanes = tn_elem_kind(x->dtype), .is_descending = tn_node_int(node, TN_ATTR_DESCENDING, 0)};
+  const int64_t dimension = tn_node_int(node, TN_ATTR_DIMENSION, 0),
+                total = tn_type_element_count(x);
+  tn_line_t line = {.lanes = tn_elem_kind(x->dtype),
+                    .is_descending = tn_node_int(node, TN_ATTR_DESCENDING, 0)};
   int64_t strides[TN_MAX_RANK];
   tn_interp_strides(x, strides);
   if (total == 0) return TN_OK;
@@ -88,12 +94,14 @@ tn_status_t tn_interp_sort(const tn_node_t* node, const void* const* operands, v
   return TN_OK;
 }
 
-tn_status_t tn_interp_topk(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_topk(const tn_node_t* node, const void* const* operands,
+                           void* const* results) {
   const tn_type_t* x = &node->operands[0]->types[0];
   const int64_t extent = x->dims[x->rank - 1], total = tn_type_element_count(x);
   const int64_t count = tn_node_int(node, TN_ATTR_COUNT, 0);
   const size_t size = tn_dtype_size(x->dtype);
-  tn_line_t line = {.lanes = tn_elem_kind(x->dtype), .is_descending = tn_node_int(node, TN_ATTR_LARGEST, 1)};
+  tn_line_t line = {.lanes = tn_elem_kind(x->dtype),
+                    .is_descending = tn_node_int(node, TN_ATTR_LARGEST, 1)};
   if (total == 0 || count == 0) return TN_OK;
   void* memory;
   TN_TRY(open_line(&line, extent, &memory));

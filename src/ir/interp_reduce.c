@@ -16,7 +16,9 @@ typedef struct tn_fold {
 static tn_elem_t combine(const tn_fold_t* fold, tn_elem_t a, tn_elem_t b) {
   return tn_elem_combine(fold->kind, fold->lanes, a, b);
 }
-static tn_elem_t load(const tn_fold_t* fold, int64_t index) { return tn_elem_load(fold->dtype, fold->data, index); }
+static tn_elem_t load(const tn_fold_t* fold, int64_t index) {
+  return tn_elem_load(fold->dtype, fold->data, index);
+}
 
 // 64 lanes over |count| contiguous elements for every lead index, halved.
 static tn_elem_t fold_rows(const tn_fold_t* fold, int64_t start, int64_t count, int64_t lead,
@@ -47,7 +49,8 @@ static tn_elem_t fold_tail(const tn_fold_t* fold, int64_t start, int64_t tail, i
   return sum;
 }
 
-static tn_elem_t fold_columns(const tn_fold_t* fold, int64_t start, int64_t rows, const int64_t* offsets) {
+static tn_elem_t fold_columns(const tn_fold_t* fold, int64_t start, int64_t rows,
+                              const int64_t* offsets) {
   tn_elem_t sum = fold->identity;
   for (int64_t at = 0; at < rows; at += TN_REDUCE_ROWS) {
     const int64_t end = rows - at < TN_REDUCE_ROWS ? rows : at + TN_REDUCE_ROWS;
@@ -58,10 +61,13 @@ static tn_elem_t fold_columns(const tn_fold_t* fold, int64_t start, int64_t rows
   return sum;
 }
 
-tn_status_t tn_interp_reduce(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_reduce(const tn_node_t* node, const void* const* operands,
+                             void* const* results) {
   const tn_type_t *x = &node->operands[0]->types[0], *out = &node->types[0];
-  tn_fold_t fold = {.kind = (tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, TN_REDUCE_SUM), .dtype = x->dtype,
-                    .lanes = tn_elem_kind(x->dtype), .data = operands[0]};
+  tn_fold_t fold = {.kind = (tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, TN_REDUCE_SUM),
+                    .dtype = x->dtype,
+                    .lanes = tn_elem_kind(x->dtype),
+                    .data = operands[0]};
   fold.identity = tn_elem_identity(fold.kind, x->dtype);
   int64_t count, strides[TN_MAX_RANK];
   const int64_t* dimensions = tn_node_ints(node, TN_ATTR_DIMENSIONS, &count);
@@ -77,7 +83,8 @@ tn_status_t tn_interp_reduce(const tn_node_t* node, const void* const* operands,
     if (x->dims[tail_start] != 1) has_tail = true;
     tail *= x->dims[tail_start];
   }
-  int64_t lead_dims[TN_MAX_RANK], lead_strides[TN_MAX_RANK], kept_dims[TN_MAX_RANK], kept_strides[TN_MAX_RANK];
+  int64_t lead_dims[TN_MAX_RANK], lead_strides[TN_MAX_RANK], kept_dims[TN_MAX_RANK],
+      kept_strides[TN_MAX_RANK];
   int lead_rank = 0, kept_rank = 0;
   for (int i = 0; i < tail_start; ++i) {
     if (reduced >> i & 1u) {
@@ -116,11 +123,12 @@ tn_status_t tn_interp_reduce(const tn_node_t* node, const void* const* operands,
 }
 
 // Calls for every line of |x| along |dimension|: first element, stride.
-#define EACH_LINE(x, dimension, outer, inner, start, stride)                                          \
-  const int64_t stride = line_stride(x, dimension), line_count_ = tn_type_element_count(x);           \
-  const int64_t outer = line_count_ ? line_count_ / (stride * (x)->dims[dimension]) : 0;     \
-  for (int64_t outer_ = 0; outer_ < outer; ++outer_)                                                  \
-    for (int64_t inner = 0, start = outer_ * stride * (x)->dims[dimension]; inner < stride; ++inner, ++start)
+#define EACH_LINE(x, dimension, outer, inner, start, stride)                                \
+  const int64_t stride = line_stride(x, dimension), line_count_ = tn_type_element_count(x); \
+  const int64_t outer = line_count_ ? line_count_ / (stride * (x)->dims[dimension]) : 0;    \
+  for (int64_t outer_ = 0; outer_ < outer; ++outer_)                                        \
+    for (int64_t inner = 0, start = outer_ * stride * (x)->dims[dimension]; inner < stride; \
+         ++inner, ++start)
 
 static int64_t line_stride(const tn_type_t* x, int64_t dimension) {
   int64_t strides[TN_MAX_RANK];
@@ -140,7 +148,8 @@ static bool is_beyond(tn_elem_kind_t lanes, bool is_max, tn_elem_t x, tn_elem_t 
   }
 }
 
-tn_status_t tn_interp_arg_reduce(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_arg_reduce(const tn_node_t* node, const void* const* operands,
+                                 void* const* results) {
   const tn_type_t* x = &node->operands[0]->types[0];
   const int64_t dimension = tn_node_int(node, TN_ATTR_DIMENSION, 0);
   const bool is_max = tn_node_int(node, TN_ATTR_KIND, TN_REDUCE_MAX) == TN_REDUCE_MAX;
@@ -159,10 +168,12 @@ tn_status_t tn_interp_arg_reduce(const tn_node_t* node, const void* const* opera
   return TN_OK;
 }
 
-tn_status_t tn_interp_scan(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_scan(const tn_node_t* node, const void* const* operands,
+                           void* const* results) {
   const tn_type_t* x = &node->types[0];
   const int64_t dimension = tn_node_int(node, TN_ATTR_DIMENSION, 0), extent = x->dims[dimension];
-  const bool is_reverse = tn_node_int(node, TN_ATTR_REVERSE, 0), is_exclusive = tn_node_int(node, TN_ATTR_EXCLUSIVE, 0);
+  const bool is_reverse = tn_node_int(node, TN_ATTR_REVERSE, 0),
+             is_exclusive = tn_node_int(node, TN_ATTR_EXCLUSIVE, 0);
   const tn_reduce_kind_t kind = (tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, TN_REDUCE_SUM);
   const tn_elem_kind_t lanes = tn_elem_kind(x->dtype);
   EACH_LINE(x, dimension, outer, inner, start, stride) {

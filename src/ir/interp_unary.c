@@ -87,7 +87,8 @@ static uint64_t unary_int(tn_op_t op, tn_dtype_t dtype, uint64_t x) {
   }
 }
 
-tn_status_t tn_interp_unary(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_unary(const tn_node_t* node, const void* const* operands,
+                            void* const* results) {
   const tn_dtype_t from = node->operands[0]->types[0].dtype, to = node->types[0].dtype;
   const int64_t total = tn_type_element_count(&node->types[0]);
   const tn_math_fn_t recipe = recipe_of(node->op);
@@ -112,7 +113,8 @@ tn_status_t tn_interp_unary(const tn_node_t* node, const void* const* operands, 
         break;
       case TN_ELEM_C64:
         for (int64_t i = 0; i < count; ++i) {
-          const tn_complex_t z = tn_complex_unary(node->op, (double)x.c64[i][0], (double)x.c64[i][1]);
+          const tn_complex_t z =
+              tn_complex_unary(node->op, (double)x.c64[i][0], (double)x.c64[i][1]);
           if (node->op == TN_OP_ABS) {
             y.f32[i] = (float)z.re;
           } else {
@@ -136,7 +138,8 @@ tn_status_t tn_interp_unary(const tn_node_t* node, const void* const* operands, 
   return TN_OK;
 }
 
-tn_status_t tn_interp_is_finite(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_is_finite(const tn_node_t* node, const void* const* operands,
+                                void* const* results) {
   const tn_dtype_t from = node->operands[0]->types[0].dtype;
   const int64_t total = tn_type_element_count(&node->types[0]);
   uint8_t* out = results[0];
@@ -148,7 +151,8 @@ tn_status_t tn_interp_is_finite(const tn_node_t* node, const void* const* operan
 }
 
 // Real or imaginary part.
-tn_status_t tn_interp_parts(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_parts(const tn_node_t* node, const void* const* operands,
+                            void* const* results) {
   const size_t size = tn_dtype_size(node->types[0].dtype);
   const int64_t total = tn_type_element_count(&node->types[0]);
   const uint8_t* from = (const uint8_t*)operands[0] + (node->op == TN_OP_IMAG ? size : 0);
@@ -158,14 +162,17 @@ tn_status_t tn_interp_parts(const tn_node_t* node, const void* const* operands, 
   return TN_OK;
 }
 
-tn_status_t tn_interp_bitcast(const tn_node_t* node, const void* const* operands, void* const* results) {
-  const size_t size = (size_t)tn_type_element_count(&node->types[0]) * tn_dtype_size(node->types[0].dtype);
+tn_status_t tn_interp_bitcast(const tn_node_t* node, const void* const* operands,
+                              void* const* results) {
+  const size_t size =
+      (size_t)tn_type_element_count(&node->types[0]) * tn_dtype_size(node->types[0].dtype);
   if (size) memcpy(results[0], operands[0], size);
   return TN_OK;
 }
 
 // Between floats through f32 lanes; everything else element by element.
-tn_status_t tn_interp_convert(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_convert(const tn_node_t* node, const void* const* operands,
+                              void* const* results) {
   const tn_dtype_t from = node->operands[0]->types[0].dtype, to = node->types[0].dtype;
   const int64_t total = tn_type_element_count(&node->types[0]);
   if (tn_elem_kind(from) == TN_ELEM_F32 && tn_elem_kind(to) == TN_ELEM_F32) {

@@ -36,7 +36,8 @@ static int64_t element_at(const tn_windows_t* w, const int64_t* at, const int64_
   return offset;
 }
 
-tn_status_t tn_interp_reduce_window(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_reduce_window(const tn_node_t* node, const void* const* operands,
+                                    void* const* results) {
   tn_windows_t w;
   read_windows(node, &w);
   const tn_reduce_kind_t kind = (tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, TN_REDUCE_SUM);
@@ -50,7 +51,8 @@ tn_status_t tn_interp_reduce_window(const tn_node_t* node, const void* const* op
     do {
       const int64_t element = element_at(&w, at, in);
       if (element < 0) continue;
-      sum = tn_elem_combine(kind, tn_elem_kind(dtype), sum, tn_elem_load(dtype, operands[0], element));
+      sum = tn_elem_combine(kind, tn_elem_kind(dtype), sum,
+                            tn_elem_load(dtype, operands[0], element));
     } while (tn_interp_next(w.x->rank, w.size, in));
     tn_elem_store(dtype, results[0], i, sum);
     tn_interp_next(out->rank, out->dims, at);
@@ -62,16 +64,19 @@ tn_status_t tn_interp_reduce_window(const tn_node_t* node, const void* const* op
 static bool replaces(tn_elem_kind_t lanes, bool is_max, tn_elem_t best, tn_elem_t value) {
   switch (lanes) {
     case TN_ELEM_F32:
-      return best.f32 == best.f32 && (value.f32 != value.f32 || (is_max ? value.f32 > best.f32 : value.f32 < best.f32));
+      return best.f32 == best.f32 &&
+             (value.f32 != value.f32 || (is_max ? value.f32 > best.f32 : value.f32 < best.f32));
     case TN_ELEM_F64:
-      return best.f64 == best.f64 && (value.f64 != value.f64 || (is_max ? value.f64 > best.f64 : value.f64 < best.f64));
+      return best.f64 == best.f64 &&
+             (value.f64 != value.f64 || (is_max ? value.f64 > best.f64 : value.f64 < best.f64));
     case TN_ELEM_I64: return is_max ? value.i64 > best.i64 : value.i64 < best.i64;
     default: return is_max ? value.u64 > best.u64 : value.u64 < best.u64;
   }
 }
 
 // Sums are kept in the compute type and rounded once.
-tn_status_t tn_interp_window_grad(const tn_node_t* node, const void* const* operands, void* const* results) {
+tn_status_t tn_interp_window_grad(const tn_node_t* node, const void* const* operands,
+                                  void* const* results) {
   tn_windows_t w;
   read_windows(node, &w);
   const bool is_max = tn_node_int(node, TN_ATTR_KIND, TN_REDUCE_MAX) == TN_REDUCE_MAX;
@@ -94,7 +99,8 @@ tn_status_t tn_interp_window_grad(const tn_node_t* node, const void* const* oper
       if (chosen < 0 || replaces(lanes, is_max, best, value)) chosen = element, best = value;
     } while (tn_interp_next(w.x->rank, w.size, in));
     if (chosen >= 0) {
-      sums[chosen] = tn_elem_combine(TN_REDUCE_SUM, lanes, sums[chosen], tn_elem_load(dtype, operands[1], i));
+      sums[chosen] =
+          tn_elem_combine(TN_REDUCE_SUM, lanes, sums[chosen], tn_elem_load(dtype, operands[1], i));
     }
     tn_interp_next(grad->rank, grad->dims, at);
   }

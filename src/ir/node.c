@@ -5,12 +5,12 @@
 #include "ir/shape.h"
 
 const tn_node_t* tn_graph_build(tn_graph_t* graph, tn_op_t op, int operand_count,
-                                const tn_node_t* const* operands, int attr_count, const tn_attr_t* attrs,
-                                int result_count, tn_type_t* types) {
+                                const tn_node_t* const* operands, int attr_count,
+                                const tn_attr_t* attrs, int result_count, tn_type_t* types) {
   for (int i = 0; i < operand_count; ++i) {
     if (!operands[i]) {
-      return tn_graph_fail(graph,
-                           TN_ERROR(TN_INTERNAL, "%s: operand %d is missing", tn_op_info(op)->name, i));
+      return tn_graph_fail(
+          graph, TN_ERROR(TN_INTERNAL, "%s: operand %d is missing", tn_op_info(op)->name, i));
     }
   }
   if (graph->status) return NULL;
@@ -23,7 +23,8 @@ const tn_node_t* tn_graph_build(tn_graph_t* graph, tn_op_t op, int operand_count
                       .types = types};
   tn_status_t status = tn_shape_infer(&shape);
   if (status) return tn_graph_fail(graph, status);
-  return tn_graph_intern(graph, op, operand_count, operands, attr_count, attrs, shape.result_count, types);
+  return tn_graph_intern(graph, op, operand_count, operands, attr_count, attrs, shape.result_count,
+                         types);
 }
 
 const tn_node_t* tn_graph_rebuild(tn_graph_t* graph, const tn_node_t* node,
@@ -38,8 +39,8 @@ const tn_node_t* tn_graph_rebuild(tn_graph_t* graph, const tn_node_t* node,
     if (!types) return NULL;
   }
   memcpy(types, node->types, sizeof(tn_type_t) * (size_t)node->result_count);
-  return tn_graph_build(graph, node->op, node->operand_count, operands, node->attr_count, node->attrs,
-                        node->result_count, types);
+  return tn_graph_build(graph, node->op, node->operand_count, operands, node->attr_count,
+                        node->attrs, node->result_count, types);
 }
 
 const tn_attr_t* tn_attr_find(int attr_count, const tn_attr_t* attrs, tn_attr_name_t name) {
@@ -73,7 +74,8 @@ const char* tn_node_name(const tn_node_t* node) {
 }
 
 bool tn_node_splat(const tn_node_t* node, tn_scalar_t* out_value) {
-  while (node->op == TN_OP_BROADCAST_IN_DIM || node->op == TN_OP_RESHAPE || node->op == TN_OP_TRANSPOSE) {
+  while (node->op == TN_OP_BROADCAST_IN_DIM || node->op == TN_OP_RESHAPE ||
+         node->op == TN_OP_TRANSPOSE) {
     node = node->operands[0];
   }
   if (node->op != TN_OP_CONST) return false;
@@ -93,8 +95,8 @@ tn_status_t tn_graph_verify(const tn_graph_t* graph) {
     for (int i = 0; i < node->operand_count; ++i) {
       const tn_node_t* operand = node->operands[i];
       if (!operand || operand->id >= id || graph->nodes[operand->id] != operand) {
-        return TN_ERROR(TN_INTERNAL, "node %u %s: operand %d is not an earlier node of this graph", id,
-                        tn_op_info(node->op)->name, i);
+        return TN_ERROR(TN_INTERNAL, "node %u %s: operand %d is not an earlier node of this graph",
+                        id, tn_op_info(node->op)->name, i);
       }
     }
     tn_type_t few[TN_MAX_RESULTS];
@@ -128,8 +130,8 @@ tn_status_t tn_graph_verify(const tn_graph_t* graph) {
   for (int i = 0; i < graph->result_count; ++i) {
     const tn_graph_result_t* result = &graph->results[i];
     if (result->same_as_param >= graph->param_count) {
-      return TN_ERROR(TN_INTERNAL, "result %d: aliases parameter %d of %d", i, result->same_as_param,
-                      graph->param_count);
+      return TN_ERROR(TN_INTERNAL, "result %d: aliases parameter %d of %d", i,
+                      result->same_as_param, graph->param_count);
     }
   }
   return TN_OK;

@@ -32,8 +32,8 @@ tn_status_t tn_shape_int(const tn_shape_t* shape, tn_attr_name_t name, int64_t* 
   return TN_OK;
 }
 
-tn_status_t tn_shape_ints(const tn_shape_t* shape, tn_attr_name_t name, int count, const int64_t** out_values,
-                          int* out_count) {
+tn_status_t tn_shape_ints(const tn_shape_t* shape, tn_attr_name_t name, int count,
+                          const int64_t** out_values, int* out_count) {
   const tn_attr_t* attr = tn_attr_find(shape->attr_count, shape->attrs, name);
   if (!attr || attr->kind != TN_ATTR_INTS) {
     return TN_SHAPE_ERROR(shape, "expected an integer list '%s'", tn_attr_text(name));
@@ -47,11 +47,13 @@ tn_status_t tn_shape_ints(const tn_shape_t* shape, tn_attr_name_t name, int coun
   return TN_OK;
 }
 
-tn_status_t tn_shape_dimension(const tn_shape_t* shape, const char* what, int64_t dimension, int rank) {
+tn_status_t tn_shape_dimension(const tn_shape_t* shape, const char* what, int64_t dimension,
+                               int rank) {
   if (dimension >= 0 && dimension < rank) return TN_OK;
   if (rank == 0)
     return TN_SHAPE_ERROR(shape, "%s is %lld, the operand has rank 0", what, (long long)dimension);
-  return TN_SHAPE_ERROR(shape, "%s: expected 0..%d, got %lld", what, rank - 1, (long long)dimension);
+  return TN_SHAPE_ERROR(shape, "%s: expected 0..%d, got %lld", what, rank - 1,
+                        (long long)dimension);
 }
 
 static tn_status_t mismatch(const tn_shape_t* shape, const char* what, int a, int b) {
@@ -77,14 +79,14 @@ tn_status_t tn_shape_same_type(const tn_shape_t* shape, int a, int b) {
 tn_status_t tn_shape_check_class(const tn_shape_t* shape, int operand, int classes) {
   tn_dtype_t dtype = tn_shape_operand(shape, operand)->dtype;
   if (1 << tn_dtype_class(dtype) & classes) return TN_OK;
-  return TN_SHAPE_ERROR(shape, "operand %d: expected%s%s%s%s, got %s", operand,
-                        classes & TN_SHAPE_BOOL ? " i1" : "", classes & TN_SHAPE_INT ? " integer" : "",
-                        classes & TN_SHAPE_FLOAT ? " float" : "",
-                        classes & TN_SHAPE_COMPLEX ? " complex" : "", tn_dtype_name(dtype));
+  return TN_SHAPE_ERROR(
+      shape, "operand %d: expected%s%s%s%s, got %s", operand, classes & TN_SHAPE_BOOL ? " i1" : "",
+      classes & TN_SHAPE_INT ? " integer" : "", classes & TN_SHAPE_FLOAT ? " float" : "",
+      classes & TN_SHAPE_COMPLEX ? " complex" : "", tn_dtype_name(dtype));
 }
 
-bool tn_shape_window(int64_t extent, int64_t base, int64_t low, int64_t high, int64_t size, int64_t dilation,
-                     int64_t stride, int64_t* out_extent) {
+bool tn_shape_window(int64_t extent, int64_t base, int64_t low, int64_t high, int64_t size,
+                     int64_t dilation, int64_t stride, int64_t* out_extent) {
   // Products of two int64 and a few sums fit 128 bits.
   __int128 span = (extent ? (__int128)(extent - 1) * base + 1 : 0) + low + high;
   __int128 room = span - (size ? (__int128)(size - 1) * dilation + 1 : 0);
@@ -93,7 +95,8 @@ bool tn_shape_window(int64_t extent, int64_t base, int64_t low, int64_t high, in
   return count <= INT64_MAX;
 }
 
-tn_status_t tn_shape_check_kind(const tn_shape_t* shape, int operand, int64_t kind, bool allow_assign) {
+tn_status_t tn_shape_check_kind(const tn_shape_t* shape, int operand, int64_t kind,
+                                bool allow_assign) {
   switch (kind) {
     case TN_REDUCE_SUM:
     case TN_REDUCE_PROD: return tn_shape_check_class(shape, operand, TN_SHAPE_NUMBER);
@@ -104,7 +107,8 @@ tn_status_t tn_shape_check_kind(const tn_shape_t* shape, int operand, int64_t ki
     case TN_REDUCE_ASSIGN:
       if (allow_assign) return TN_OK;
       // fall through
-    default: return TN_SHAPE_ERROR(shape, "kind %lld is not one of this op's reductions", (long long)kind);
+    default:
+      return TN_SHAPE_ERROR(shape, "kind %lld is not one of this op's reductions", (long long)kind);
   }
 }
 
@@ -123,7 +127,8 @@ tn_status_t tn_shape_result(tn_shape_t* shape) {
 tn_status_t tn_shape_custom_call(tn_shape_t* shape) {
   const tn_attr_t* name = tn_attr_find(shape->attr_count, shape->attrs, TN_ATTR_NAME);
   if (!name || name->kind != TN_ATTR_STRING) return TN_SHAPE_ERROR(shape, "expected a name");
-  for (int i = 0; i < shape->result_count; ++i) TN_TRY(tn_shape_check_type(shape, &shape->types[i]));
+  for (int i = 0; i < shape->result_count; ++i)
+    TN_TRY(tn_shape_check_type(shape, &shape->types[i]));
   return TN_OK;
 }
 
@@ -168,7 +173,8 @@ static tn_shape_fn_t rule_of(tn_op_t op) {
 tn_status_t tn_shape_infer(tn_shape_t* shape) {
   const tn_op_info_t* info = tn_op_info(shape->op);
   if (info->operand_count >= 0 && shape->operand_count != info->operand_count) {
-    return TN_SHAPE_ERROR(shape, "expected %d operands, got %d", info->operand_count, shape->operand_count);
+    return TN_SHAPE_ERROR(shape, "expected %d operands, got %d", info->operand_count,
+                          shape->operand_count);
   }
   if (shape->op != TN_OP_RESULT) {
     for (int i = 0; i < shape->operand_count; ++i) {

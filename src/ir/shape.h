@@ -23,8 +23,9 @@ tn_status_t tn_shape_infer(tn_shape_t* shape);
 
 // ---- for the rules ----------------------------------------------------------------------------------------
 // INVALID_ARGUMENT "<op>: ...".
-#define TN_SHAPE_ERROR(shape, format, ...) \
-  TN_ERROR(TN_INVALID_ARGUMENT, "%s: " format, tn_op_info((shape)->op)->name __VA_OPT__(, ) __VA_ARGS__)
+#define TN_SHAPE_ERROR(shape, format, ...)     \
+  TN_ERROR(TN_INVALID_ARGUMENT, "%s: " format, \
+           tn_op_info((shape)->op)->name __VA_OPT__(, ) __VA_ARGS__)
 
 static inline const tn_type_t* tn_shape_operand(const tn_shape_t* shape, int index) {
   return &shape->operands[index]->types[0];
@@ -33,9 +34,10 @@ static inline const tn_type_t* tn_shape_operand(const tn_shape_t* shape, int ind
 tn_status_t tn_shape_check_type(const tn_shape_t* shape, const tn_type_t* type);
 // The attribute as an int, or as exactly |count| ints (count < 0: any number, returned).
 tn_status_t tn_shape_int(const tn_shape_t* shape, tn_attr_name_t name, int64_t* out_value);
-tn_status_t tn_shape_ints(const tn_shape_t* shape, tn_attr_name_t name, int count, const int64_t** out_values,
-                          int* out_count);
-tn_status_t tn_shape_dimension(const tn_shape_t* shape, const char* what, int64_t dimension, int rank);
+tn_status_t tn_shape_ints(const tn_shape_t* shape, tn_attr_name_t name, int count,
+                          const int64_t** out_values, int* out_count);
+tn_status_t tn_shape_dimension(const tn_shape_t* shape, const char* what, int64_t dimension,
+                               int rank);
 tn_status_t tn_shape_same_dims(const tn_shape_t* shape, int a, int b);
 tn_status_t tn_shape_same_type(const tn_shape_t* shape, int a, int b);
 // Classes as a bit mask of 1 << tn_dtype_class_t.
@@ -51,10 +53,11 @@ enum {
 tn_status_t tn_shape_check_class(const tn_shape_t* shape, int operand, int classes);
 // How many windows fit: |extent| elements |base| apart with padding, windows of |size| elements |dilation| apart, moved
 // by |stride|. Steps are >= 1. False if that exceeds int64.
-bool tn_shape_window(int64_t extent, int64_t base, int64_t low, int64_t high, int64_t size, int64_t dilation,
-                     int64_t stride, int64_t* out_extent);
+bool tn_shape_window(int64_t extent, int64_t base, int64_t low, int64_t high, int64_t size,
+                     int64_t dilation, int64_t stride, int64_t* out_extent);
 // Which dtypes a reduction kind accepts.
-tn_status_t tn_shape_check_kind(const tn_shape_t* shape, int operand, int64_t kind, bool allow_assign);
+tn_status_t tn_shape_check_kind(const tn_shape_t* shape, int operand, int64_t kind,
+                                bool allow_assign);
 
 // Rules by group, one function per op family.
 tn_status_t tn_shape_leaf(tn_shape_t* shape);

@@ -17,8 +17,8 @@ tn_status_t tn_shape_dot_general(tn_shape_t* shape) {
   const tn_type_t *lhs = tn_shape_operand(shape, 0), *rhs = tn_shape_operand(shape, 1);
   TN_TRY(tn_shape_check_class(shape, 0, TN_SHAPE_NUMBER));
   if (lhs->dtype != rhs->dtype) {
-    return TN_SHAPE_ERROR(shape, "expected operands of one dtype, got %s and %s", tn_dtype_name(lhs->dtype),
-                          tn_dtype_name(rhs->dtype));
+    return TN_SHAPE_ERROR(shape, "expected operands of one dtype, got %s and %s",
+                          tn_dtype_name(lhs->dtype), tn_dtype_name(rhs->dtype));
   }
   TN_TRY(check_accumulator(shape, lhs->dtype, shape->types[0].dtype));
   const int64_t* lists[2][2];
@@ -39,18 +39,19 @@ tn_status_t tn_shape_dot_general(tn_shape_t* shape) {
         int64_t dimension = lists[kind][side][i];
         TN_TRY(tn_shape_dimension(shape, tn_attr_text(names[kind][side]), dimension, type->rank));
         if (seen[side] >> dimension & 1u) {
-          return TN_SHAPE_ERROR(shape, "%s: dimension %lld is named twice", tn_attr_text(names[kind][side]),
-                                (long long)dimension);
+          return TN_SHAPE_ERROR(shape, "%s: dimension %lld is named twice",
+                                tn_attr_text(names[kind][side]), (long long)dimension);
         }
         seen[side] |= 1u << dimension;
         extent[side] = type->dims[dimension];
       }
       if (extent[0] != extent[1]) {
         char first[TN_TYPE_TEXT_SIZE], second[TN_TYPE_TEXT_SIZE];
-        return TN_SHAPE_ERROR(shape, "%s: dimensions %lld and %lld differ: %lld and %lld in %s and %s",
-                              kind ? "contraction" : "batch", (long long)lists[kind][0][i],
-                              (long long)lists[kind][1][i], (long long)extent[0], (long long)extent[1],
-                              tn_type_format(lhs, first), tn_type_format(rhs, second));
+        return TN_SHAPE_ERROR(
+            shape, "%s: dimensions %lld and %lld differ: %lld and %lld in %s and %s",
+            kind ? "contraction" : "batch", (long long)lists[kind][0][i],
+            (long long)lists[kind][1][i], (long long)extent[0], (long long)extent[1],
+            tn_type_format(lhs, first), tn_type_format(rhs, second));
       }
       if (kind == 0) dims[rank++] = extent[0];
     }
@@ -73,7 +74,8 @@ tn_status_t tn_shape_convolution(tn_shape_t* shape) {
   TN_TRY(tn_shape_check_class(shape, 0, TN_SHAPE_NUMBER));
   if (lhs->dtype != rhs->dtype || lhs->rank != rhs->rank || lhs->rank < 3 || lhs->rank > 5) {
     char first[TN_TYPE_TEXT_SIZE], second[TN_TYPE_TEXT_SIZE];
-    return TN_SHAPE_ERROR(shape, "expected operands of one dtype and equal rank 3..5, got %s and %s",
+    return TN_SHAPE_ERROR(shape,
+                          "expected operands of one dtype and equal rank 3..5, got %s and %s",
                           tn_type_format(lhs, first), tn_type_format(rhs, second));
   }
   int spatial = lhs->rank - 2;
@@ -91,11 +93,13 @@ tn_status_t tn_shape_convolution(tn_shape_t* shape) {
     return TN_SHAPE_ERROR(shape, "expected group counts >= 1 and one of them 1, got %lld and %lld",
                           (long long)groups, (long long)batch_groups);
   }
-  if (c % groups || c / groups != rhs->dims[1] || o % groups || n % batch_groups || o % batch_groups) {
+  if (c % groups || c / groups != rhs->dims[1] || o % groups || n % batch_groups ||
+      o % batch_groups) {
     char first[TN_TYPE_TEXT_SIZE], second[TN_TYPE_TEXT_SIZE];
-    return TN_SHAPE_ERROR(shape, "channels do not match: %s with weight %s, %lld groups, %lld batch groups",
-                          tn_type_format(lhs, first), tn_type_format(rhs, second), (long long)groups,
-                          (long long)batch_groups);
+    return TN_SHAPE_ERROR(
+        shape, "channels do not match: %s with weight %s, %lld groups, %lld batch groups",
+        tn_type_format(lhs, first), tn_type_format(rhs, second), (long long)groups,
+        (long long)batch_groups);
   }
   tn_type_t* out = &shape->types[0];
   out->dtype = lhs->dtype;
@@ -118,7 +122,8 @@ tn_status_t tn_shape_rng_bits(tn_shape_t* shape) {
   const tn_type_t* state = tn_shape_operand(shape, 0);
   if (state->dtype != TN_U64 || state->rank != 1 || state->dims[0] != 2) {
     char text[TN_TYPE_TEXT_SIZE];
-    return TN_SHAPE_ERROR(shape, "state: expected tensor<2xui64>, got %s", tn_type_format(state, text));
+    return TN_SHAPE_ERROR(shape, "state: expected tensor<2xui64>, got %s",
+                          tn_type_format(state, text));
   }
   TN_TRY(tn_shape_check_type(shape, &shape->types[0]));
   if (shape->types[0].dtype != TN_U32 && shape->types[0].dtype != TN_U64) {

@@ -12,7 +12,8 @@ tn_status_t tn_shape_leaf(tn_shape_t* shape) {
   } else if (shape->op == TN_OP_CONST) {
     const tn_attr_t* value = tn_attr_find(shape->attr_count, shape->attrs, TN_ATTR_VALUE);
     int64_t size = (int64_t)tn_dtype_size(type->dtype), count = tn_type_element_count(type);
-    if (!value || value->kind != TN_ATTR_BYTES) return TN_SHAPE_ERROR(shape, "expected bytes 'value'");
+    if (!value || value->kind != TN_ATTR_BYTES)
+      return TN_SHAPE_ERROR(shape, "expected bytes 'value'");
     if (value->count != size && value->count != size * count) {
       return TN_SHAPE_ERROR(shape, "expected %lld or %lld bytes, got %lld", (long long)size,
                             (long long)(size * count), (long long)value->count);
@@ -68,10 +69,11 @@ tn_status_t tn_shape_unary(tn_shape_t* shape) {
     case TN_OP_CONVERT:
     case TN_OP_BITCAST:
       dtype = shape->types[0].dtype;
-      if ((unsigned)dtype >= TN_DTYPE_COUNT) return TN_SHAPE_ERROR(shape, "expected a valid result dtype");
+      if ((unsigned)dtype >= TN_DTYPE_COUNT)
+        return TN_SHAPE_ERROR(shape, "expected a valid result dtype");
       if (shape->op == TN_OP_BITCAST && tn_dtype_size(dtype) != tn_dtype_size(x->dtype)) {
-        return TN_SHAPE_ERROR(shape, "expected dtypes of equal size, got %s and %s", tn_dtype_name(x->dtype),
-                              tn_dtype_name(dtype));
+        return TN_SHAPE_ERROR(shape, "expected dtypes of equal size, got %s and %s",
+                              tn_dtype_name(x->dtype), tn_dtype_name(dtype));
       }
       break;
     case TN_OP_ABS:
@@ -116,7 +118,8 @@ tn_status_t tn_shape_binary(tn_shape_t* shape) {
     int64_t direction;
     TN_TRY(tn_shape_int(shape, TN_ATTR_DIRECTION, &direction));
     if (direction < TN_EQ || direction > TN_GE) {
-      return TN_SHAPE_ERROR(shape, "direction %lld is none of EQ NE LT LE GT GE", (long long)direction);
+      return TN_SHAPE_ERROR(shape, "direction %lld is none of EQ NE LT LE GT GE",
+                            (long long)direction);
     }
     if (tn_dtype_is_complex(dtype) && direction > TN_NE) {
       return TN_SHAPE_ERROR(shape, "complex numbers compare by EQ and NE only");
@@ -138,7 +141,8 @@ tn_status_t tn_shape_ternary(tn_shape_t* shape) {
     TN_TRY(tn_shape_same_type(shape, 1, 2));
     TN_TRY(tn_shape_same_dims(shape, 0, 1));
   } else {
-    TN_TRY(tn_shape_check_class(shape, 0, shape->op == TN_OP_CLAMP ? TN_SHAPE_REAL : TN_SHAPE_FLOAT));
+    TN_TRY(
+        tn_shape_check_class(shape, 0, shape->op == TN_OP_CLAMP ? TN_SHAPE_REAL : TN_SHAPE_FLOAT));
     TN_TRY(tn_shape_same_type(shape, 0, 1));
     TN_TRY(tn_shape_same_type(shape, 1, 2));
   }

@@ -16,12 +16,13 @@ static bool contains(int count, const int64_t* values, int64_t value) {
   return false;
 }
 
-static tn_status_t check_list(const tn_shape_t* shape, tn_attr_name_t name, int count, const int64_t* values,
-                              int rank, bool is_sorted) {
+static tn_status_t check_list(const tn_shape_t* shape, tn_attr_name_t name, int count,
+                              const int64_t* values, int rank, bool is_sorted) {
   for (int i = 0; i < count; ++i) {
     TN_TRY(tn_shape_dimension(shape, tn_attr_text(name), values[i], rank));
     if (contains(i, values, values[i])) {
-      return TN_SHAPE_ERROR(shape, "%s: %lld is named twice", tn_attr_text(name), (long long)values[i]);
+      return TN_SHAPE_ERROR(shape, "%s: %lld is named twice", tn_attr_text(name),
+                            (long long)values[i]);
     }
     if (is_sorted && i && values[i] < values[i - 1]) {
       return TN_SHAPE_ERROR(shape, "%s: expected ascending order", tn_attr_text(name));
@@ -37,39 +38,44 @@ static tn_status_t read_dims(const tn_shape_t* shape, const tn_type_t* x, const 
   TN_TRY(tn_shape_ints(shape, TN_ATTR_OFFSET_DIMS, -1, &d->offset, &d->offset_count));
   TN_TRY(tn_shape_ints(shape, TN_ATTR_COLLAPSED_DIMS, -1, &d->collapsed, &d->collapsed_count));
   TN_TRY(tn_shape_ints(shape, TN_ATTR_BATCHING_DIMS, -1, &d->batching, &d->batching_count));
-  TN_TRY(tn_shape_ints(shape, TN_ATTR_INDEX_BATCHING_DIMS, -1, &d->index_batching, &d->index_batching_count));
+  TN_TRY(tn_shape_ints(shape, TN_ATTR_INDEX_BATCHING_DIMS, -1, &d->index_batching,
+                       &d->index_batching_count));
   TN_TRY(tn_shape_ints(shape, TN_ATTR_INDEX_MAP, -1, &d->map, &d->map_count));
   TN_TRY(tn_shape_int(shape, TN_ATTR_INDEX_VECTOR_DIM, &d->vector_dim));
   int64_t bounds;
   TN_TRY(tn_shape_int(shape, TN_ATTR_BOUNDS, &bounds));
   if (bounds < TN_BOUNDS_CLAMP || bounds > TN_BOUNDS_WRAP) {
-    return TN_SHAPE_ERROR(shape, "bounds: expected 0..%d, got %lld", TN_BOUNDS_WRAP, (long long)bounds);
+    return TN_SHAPE_ERROR(shape, "bounds: expected 0..%d, got %lld", TN_BOUNDS_WRAP,
+                          (long long)bounds);
   }
   TN_TRY(tn_shape_dimension(shape, "index_vector_dim", d->vector_dim, indices->rank + 1));
   TN_TRY(check_list(shape, TN_ATTR_OFFSET_DIMS, d->offset_count, d->offset, window_rank, true));
-  TN_TRY(check_list(shape, TN_ATTR_COLLAPSED_DIMS, d->collapsed_count, d->collapsed, x->rank, true));
+  TN_TRY(
+      check_list(shape, TN_ATTR_COLLAPSED_DIMS, d->collapsed_count, d->collapsed, x->rank, true));
   TN_TRY(check_list(shape, TN_ATTR_BATCHING_DIMS, d->batching_count, d->batching, x->rank, true));
   TN_TRY(check_list(shape, TN_ATTR_INDEX_BATCHING_DIMS, d->index_batching_count, d->index_batching,
                     indices->rank, false));
   TN_TRY(check_list(shape, TN_ATTR_INDEX_MAP, d->map_count, d->map, x->rank, false));
   if (d->offset_count + d->collapsed_count + d->batching_count != x->rank) {
-    return TN_SHAPE_ERROR(shape,
-                          "expected offset, collapsed and batching dims to be %d in all, got %d + %d + %d",
-                          x->rank, d->offset_count, d->collapsed_count, d->batching_count);
+    return TN_SHAPE_ERROR(
+        shape, "expected offset, collapsed and batching dims to be %d in all, got %d + %d + %d",
+        x->rank, d->offset_count, d->collapsed_count, d->batching_count);
   }
   int64_t vector_size = d->vector_dim < indices->rank ? indices->dims[d->vector_dim] : 1;
   if (vector_size != d->map_count) {
-    return TN_SHAPE_ERROR(shape, "index_map: expected %lld dimensions, as the index vectors have, got %d",
+    return TN_SHAPE_ERROR(shape,
+                          "index_map: expected %lld dimensions, as the index vectors have, got %d",
                           (long long)vector_size, d->map_count);
   }
   if (d->batching_count != d->index_batching_count) {
-    return TN_SHAPE_ERROR(shape, "expected equal numbers of batching dims, got %d and %d", d->batching_count,
-                          d->index_batching_count);
+    return TN_SHAPE_ERROR(shape, "expected equal numbers of batching dims, got %d and %d",
+                          d->batching_count, d->index_batching_count);
   }
   for (int i = 0; i < d->batching_count; ++i) {
     if (contains(d->collapsed_count, d->collapsed, d->batching[i]) ||
         contains(d->map_count, d->map, d->batching[i]) || d->index_batching[i] == d->vector_dim) {
-      return TN_SHAPE_ERROR(shape, "batching dimension %lld has another role too", (long long)d->batching[i]);
+      return TN_SHAPE_ERROR(shape, "batching dimension %lld has another role too",
+                            (long long)d->batching[i]);
     }
     if (x->dims[d->batching[i]] != indices->dims[d->index_batching[i]]) {
       return TN_SHAPE_ERROR(shape, "batching dimensions %lld and %lld have different extents",
@@ -155,7 +161,8 @@ tn_status_t tn_shape_scatter(tn_shape_t* shape) {
     int64_t most = is_window ? window[w++] : batch[b++];
     if (is_window ? updates->dims[i] > most : updates->dims[i] != most) {
       return TN_SHAPE_ERROR(shape, "updates: dimension %d: expected %s%lld, got %lld", i,
-                            is_window ? "at most " : "", (long long)most, (long long)updates->dims[i]);
+                            is_window ? "at most " : "", (long long)most,
+                            (long long)updates->dims[i]);
     }
   }
   shape->types[0] = *x;

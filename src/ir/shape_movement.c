@@ -12,11 +12,12 @@ tn_status_t tn_shape_broadcast_in_dim(tn_shape_t* shape) {
   TN_TRY(tn_shape_ints(shape, TN_ATTR_DIMENSIONS, x->rank, &map, NULL));
   for (int i = 0; i < x->rank; ++i) {
     TN_TRY(tn_shape_dimension(shape, "dimensions", map[i], out->rank));
-    if (i && map[i] <= map[i - 1]) return TN_SHAPE_ERROR(shape, "dimensions must be strictly increasing");
+    if (i && map[i] <= map[i - 1])
+      return TN_SHAPE_ERROR(shape, "dimensions must be strictly increasing");
     if (x->dims[i] != 1 && x->dims[i] != out->dims[map[i]]) {
       char from[TN_TYPE_TEXT_SIZE], to[TN_TYPE_TEXT_SIZE];
-      return TN_SHAPE_ERROR(shape, "dimension %d of %s does not broadcast to dimension %lld of %s", i,
-                            tn_type_format(x, from), (long long)map[i], tn_type_format(out, to));
+      return TN_SHAPE_ERROR(shape, "dimension %d of %s does not broadcast to dimension %lld of %s",
+                            i, tn_type_format(x, from), (long long)map[i], tn_type_format(out, to));
     }
   }
   return TN_OK;
@@ -29,8 +30,8 @@ tn_status_t tn_shape_reshape(tn_shape_t* shape) {
   TN_TRY(tn_shape_check_type(shape, out));
   if (tn_type_element_count(x) != tn_type_element_count(out)) {
     char from[TN_TYPE_TEXT_SIZE], to[TN_TYPE_TEXT_SIZE];
-    return TN_SHAPE_ERROR(shape, "%s and %s have different numbers of elements", tn_type_format(x, from),
-                          tn_type_format(out, to));
+    return TN_SHAPE_ERROR(shape, "%s and %s have different numbers of elements",
+                          tn_type_format(x, from), tn_type_format(out, to));
   }
   return TN_OK;
 }
@@ -44,7 +45,8 @@ tn_status_t tn_shape_transpose(tn_shape_t* shape) {
   for (int i = 0; i < x->rank; ++i) {
     TN_TRY(tn_shape_dimension(shape, "permutation", permutation[i], x->rank));
     if (seen >> permutation[i] & 1u) {
-      return TN_SHAPE_ERROR(shape, "permutation names dimension %lld twice", (long long)permutation[i]);
+      return TN_SHAPE_ERROR(shape, "permutation names dimension %lld twice",
+                            (long long)permutation[i]);
     }
     seen |= 1u << permutation[i];
     out->dims[i] = x->dims[permutation[i]];
@@ -81,8 +83,9 @@ tn_status_t tn_shape_slice(tn_shape_t* shape) {
   for (int i = 0; i < x->rank; ++i) {
     if (start[i] < 0 || start[i] > limit[i] || limit[i] > x->dims[i] || stride[i] < 1) {
       return TN_SHAPE_ERROR(
-          shape, "dimension %d: expected 0 <= start <= limit <= %lld and stride >= 1, got %lld:%lld:%lld", i,
-          (long long)x->dims[i], (long long)start[i], (long long)limit[i], (long long)stride[i]);
+          shape,
+          "dimension %d: expected 0 <= start <= limit <= %lld and stride >= 1, got %lld:%lld:%lld",
+          i, (long long)x->dims[i], (long long)start[i], (long long)limit[i], (long long)stride[i]);
     }
     int64_t extent = limit[i] - start[i];
     out->dims[i] = extent / stride[i] + (extent % stride[i] != 0);
@@ -114,11 +117,13 @@ tn_status_t tn_shape_pad(tn_shape_t* shape) {
     }
     if (__builtin_mul_overflow(gaps, interior[i], &extent) ||
         __builtin_add_overflow(extent, x->dims[i], &extent) ||
-        __builtin_add_overflow(extent, low[i], &extent) || __builtin_add_overflow(extent, high[i], &extent) ||
-        extent < 0) {
-      return TN_SHAPE_ERROR(
-          shape, "dimension %d: extent %lld with low %lld, high %lld, interior %lld leaves no valid extent",
-          i, (long long)x->dims[i], (long long)low[i], (long long)high[i], (long long)interior[i]);
+        __builtin_add_overflow(extent, low[i], &extent) ||
+        __builtin_add_overflow(extent, high[i], &extent) || extent < 0) {
+      return TN_SHAPE_ERROR(shape,
+                            "dimension %d: extent %lld with low %lld, high %lld, interior %lld "
+                            "leaves no valid extent",
+                            i, (long long)x->dims[i], (long long)low[i], (long long)high[i],
+                            (long long)interior[i]);
     }
     out->dims[i] = extent;
   }
@@ -140,7 +145,8 @@ tn_status_t tn_shape_concat(tn_shape_t* shape) {
     if (!fits) {
       char first[TN_TYPE_TEXT_SIZE], other[TN_TYPE_TEXT_SIZE];
       return TN_SHAPE_ERROR(shape, "operand %d: expected %s but for dimension %lld, got %s", k,
-                            tn_type_format(x, first), (long long)dimension, tn_type_format(y, other));
+                            tn_type_format(x, first), (long long)dimension,
+                            tn_type_format(y, other));
     }
     if (__builtin_add_overflow(out->dims[dimension], y->dims[dimension], &out->dims[dimension])) {
       return TN_SHAPE_ERROR(shape, "the extent overflows");
@@ -152,7 +158,8 @@ tn_status_t tn_shape_concat(tn_shape_t* shape) {
 // Operands from |first| are one rank-0 integer per dimension.
 static tn_status_t check_starts(const tn_shape_t* shape, int first, int rank) {
   if (shape->operand_count != first + rank) {
-    return TN_SHAPE_ERROR(shape, "expected %d start indices, got %d", rank, shape->operand_count - first);
+    return TN_SHAPE_ERROR(shape, "expected %d start indices, got %d", rank,
+                          shape->operand_count - first);
   }
   for (int i = 0; i < rank; ++i) {
     const tn_type_t* start = tn_shape_operand(shape, first + i);
@@ -173,8 +180,8 @@ tn_status_t tn_shape_dynamic_slice(tn_shape_t* shape) {
   TN_TRY(check_starts(shape, 1, x->rank));
   for (int i = 0; i < x->rank; ++i) {
     if (sizes[i] < 0 || sizes[i] > x->dims[i]) {
-      return TN_SHAPE_ERROR(shape, "sizes[%d]: expected 0..%lld, got %lld", i, (long long)x->dims[i],
-                            (long long)sizes[i]);
+      return TN_SHAPE_ERROR(shape, "sizes[%d]: expected 0..%lld, got %lld", i,
+                            (long long)x->dims[i], (long long)sizes[i]);
     }
   }
   shape->types[0] = tn_type_make(x->dtype, x->rank, sizes);
@@ -189,8 +196,8 @@ tn_status_t tn_shape_dynamic_update_slice(tn_shape_t* shape) {
   for (int i = 0; fits && i < x->rank; ++i) fits = update->dims[i] <= x->dims[i];
   if (!fits) {
     char outer[TN_TYPE_TEXT_SIZE], inner[TN_TYPE_TEXT_SIZE];
-    return TN_SHAPE_ERROR(shape, "the update %s does not fit into %s", tn_type_format(update, inner),
-                          tn_type_format(x, outer));
+    return TN_SHAPE_ERROR(shape, "the update %s does not fit into %s",
+                          tn_type_format(update, inner), tn_type_format(x, outer));
   }
   shape->types[0] = *x;
   return TN_OK;

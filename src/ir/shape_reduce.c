@@ -34,7 +34,8 @@ tn_status_t tn_shape_arg_reduce(tn_shape_t* shape) {
   const tn_type_t* x = tn_shape_operand(shape, 0);
   int64_t kind, dimension;
   TN_TRY(tn_shape_int(shape, TN_ATTR_KIND, &kind));
-  if (kind != TN_REDUCE_MAX && kind != TN_REDUCE_MIN) return TN_SHAPE_ERROR(shape, "kind must be MAX or MIN");
+  if (kind != TN_REDUCE_MAX && kind != TN_REDUCE_MIN)
+    return TN_SHAPE_ERROR(shape, "kind must be MAX or MIN");
   TN_TRY(tn_shape_check_kind(shape, 0, kind, false));
   TN_TRY(tn_shape_int(shape, TN_ATTR_DIMENSION, &dimension));
   TN_TRY(tn_shape_dimension(shape, "dimension", dimension, x->rank));
@@ -45,7 +46,8 @@ tn_status_t tn_shape_arg_reduce(tn_shape_t* shape) {
     if (i != dimension) out->dims[out->rank++] = x->dims[i];
   }
   if (x->dims[dimension] == 0 && tn_type_element_count(out) != 0) {
-    return TN_SHAPE_ERROR(shape, "dimension %lld is empty: there is no extreme", (long long)dimension);
+    return TN_SHAPE_ERROR(shape, "dimension %lld is empty: there is no extreme",
+                          (long long)dimension);
   }
   shape->types[1] = *out;
   shape->types[1].dtype = TN_I64;
@@ -66,7 +68,8 @@ static tn_status_t window_dims(const tn_shape_t* shape, const tn_type_t* x, tn_t
   for (int i = 0; i < x->rank; ++i) {
     if (size[i] < 1 || stride[i] < 1 || base[i] < 1 || dilation[i] < 1) {
       return TN_SHAPE_ERROR(
-          shape, "dimension %d: expected window, stride and dilations >= 1, got %lld, %lld, %lld, %lld", i,
+          shape,
+          "dimension %d: expected window, stride and dilations >= 1, got %lld, %lld, %lld, %lld", i,
           (long long)size[i], (long long)stride[i], (long long)base[i], (long long)dilation[i]);
     }
     if (!tn_shape_window(x->dims[i], base[i], low[i], high[i], size[i], dilation[i], stride[i],
@@ -88,7 +91,8 @@ tn_status_t tn_shape_window_grad(tn_shape_t* shape) {
   const tn_type_t *x = tn_shape_operand(shape, 0), *grad = tn_shape_operand(shape, 1);
   int64_t kind;
   TN_TRY(tn_shape_int(shape, TN_ATTR_KIND, &kind));
-  if (kind != TN_REDUCE_MAX && kind != TN_REDUCE_MIN) return TN_SHAPE_ERROR(shape, "kind must be MAX or MIN");
+  if (kind != TN_REDUCE_MAX && kind != TN_REDUCE_MIN)
+    return TN_SHAPE_ERROR(shape, "kind must be MAX or MIN");
   TN_TRY(tn_shape_check_class(shape, 0, TN_SHAPE_REAL));
   tn_type_t windows;
   TN_TRY(window_dims(shape, x, &windows));
@@ -114,7 +118,8 @@ tn_status_t tn_shape_scan(tn_shape_t* shape) {
 
 tn_status_t tn_shape_sort(tn_shape_t* shape) {
   if (shape->operand_count < 1 || shape->operand_count > TN_MAX_RESULTS) {
-    return TN_SHAPE_ERROR(shape, "expected 1..%d operands, got %d", TN_MAX_RESULTS, shape->operand_count);
+    return TN_SHAPE_ERROR(shape, "expected 1..%d operands, got %d", TN_MAX_RESULTS,
+                          shape->operand_count);
   }
   const tn_type_t* x = tn_shape_operand(shape, 0);
   int64_t dimension;
@@ -137,7 +142,8 @@ tn_status_t tn_shape_topk(tn_shape_t* shape) {
   if (x->rank < 1) return TN_SHAPE_ERROR(shape, "expected rank >= 1, got 0");
   int64_t extent = x->dims[x->rank - 1];
   if (count < 0 || count > extent) {
-    return TN_SHAPE_ERROR(shape, "count: expected 0..%lld, got %lld", (long long)extent, (long long)count);
+    return TN_SHAPE_ERROR(shape, "count: expected 0..%lld, got %lld", (long long)extent,
+                          (long long)count);
   }
   shape->types[0] = *x;
   shape->types[0].dims[x->rank - 1] = count;

@@ -86,7 +86,8 @@ void tn_text_type(tn_text_t* text, const tn_type_t* type) {
 }
 
 void tn_text_ints(tn_text_t* text, int64_t count, const int64_t* values) {
-  for (int64_t i = 0; i < count; ++i) tn_text_add(text, "%s%lld", i ? ", " : "", (long long)values[i]);
+  for (int64_t i = 0; i < count; ++i)
+    tn_text_add(text, "%s%lld", i ? ", " : "", (long long)values[i]);
 }
 
 // MLIR wants a point in every float, and bits for what has no decimal form. The shortest of three precisions that
@@ -112,11 +113,15 @@ void tn_text_element(tn_text_t* text, tn_dtype_t dtype, const void* element) {
   memcpy(value.bytes, element, size);
   switch (tn_dtype_class(dtype)) {
     case TN_CLASS_BOOL: tn_text_add(text, value.b ? "true" : "false"); break;
-    case TN_CLASS_SIGNED: tn_text_add(text, "%lld", (long long)tn_scalar_to_int(dtype, value)); break;
+    case TN_CLASS_SIGNED:
+      tn_text_add(text, "%lld", (long long)tn_scalar_to_int(dtype, value));
+      break;
     case TN_CLASS_UNSIGNED:
       tn_text_add(text, "%llu", (unsigned long long)(uint64_t)tn_scalar_to_int(dtype, value));
       break;
-    case TN_CLASS_FLOAT: add_float(text, tn_scalar_to_double(dtype, value), dtype, value.u64); break;
+    case TN_CLASS_FLOAT:
+      add_float(text, tn_scalar_to_double(dtype, value), dtype, value.u64);
+      break;
     case TN_CLASS_COMPLEX: {
       tn_dtype_t part = dtype == TN_C64 ? TN_F32 : TN_F64;
       tn_text_add(text, "(");
@@ -129,7 +134,8 @@ void tn_text_element(tn_text_t* text, tn_dtype_t dtype, const void* element) {
   }
 }
 
-static const uint8_t* add_nested(tn_text_t* text, const tn_type_t* type, int dimension, const uint8_t* data) {
+static const uint8_t* add_nested(tn_text_t* text, const tn_type_t* type, int dimension,
+                                 const uint8_t* data) {
   if (dimension == type->rank) {
     tn_text_element(text, type->dtype, data);
     return data + tn_dtype_size(type->dtype);

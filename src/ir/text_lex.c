@@ -60,7 +60,8 @@ static const char* word_end(const char* at, const char* end, bool allow_dash) {
 static const char* lex_number(const char* at, const char* end, tn_token_t* token) {
   token->kind = TN_TOKEN_INT;
   if (*at == '-' || *at == '+') ++at;
-  if (at + 1 < end && at[0] == '0' && at[1] == 'x' && at + 2 < end && isxdigit((unsigned char)at[2])) {
+  if (at + 1 < end && at[0] == '0' && at[1] == 'x' && at + 2 < end &&
+      isxdigit((unsigned char)at[2])) {
     at += 2;
     while (at < end && isxdigit((unsigned char)*at)) ++at;
     return at;
@@ -95,7 +96,8 @@ void tn_lexer_next(tn_lexer_t* lexer) {
   if (isalpha((unsigned char)c) || c == '_') {
     token.kind = TN_TOKEN_WORD;
     at = word_end(at, end, false);
-  } else if (isdigit((unsigned char)c) || ((c == '-' || c == '+') && isdigit((unsigned char)next))) {
+  } else if (isdigit((unsigned char)c) ||
+             ((c == '-' || c == '+') && isdigit((unsigned char)next))) {
     at = lex_number(at, end, &token);
   } else if (c == '-' && next == '>') {
     token.kind = TN_TOKEN_ARROW;

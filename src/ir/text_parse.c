@@ -21,14 +21,15 @@ static tn_status_t parse_boundary(tn_parser_t* parser, const tn_type_t* type, tn
       int count;
       TN_TRY(tn_value_ints(parser, item, TN_MAX_RANK, out->strides, &count));
       if (count != type->rank) {
-        return tn_lexer_error(&parser->lexer, item->at, "tn.strides: expected %d values, got %d", type->rank,
-                              count);
+        return tn_lexer_error(&parser->lexer, item->at, "tn.strides: expected %d values, got %d",
+                              type->rank, count);
       }
       out->has_strides = true;
     } else if (strcmp(item->key, "tn.scalar") == 0) {
       out->is_scalar = true;
       if (type->rank)
-        return tn_lexer_error(&parser->lexer, item->at, "tn.scalar: expected rank 0, got %d", type->rank);
+        return tn_lexer_error(&parser->lexer, item->at, "tn.scalar: expected rank 0, got %d",
+                              type->rank);
     } else if (strcmp(item->key, "tn.same_as_param") == 0) {
       out->same_as_param = item->integer;
     } else if (strcmp(item->key, "tn.overlaps_params") == 0) {
@@ -60,24 +61,27 @@ static tn_status_t parse_args(tn_parser_t* parser, const tn_op_text_t* op) {
     TN_TRY(tn_parse_skip_location(parser));
     const tn_node_t* node;
     if (op) {
-      if (index >= op->operand_count) return TN_OP_TEXT_ERROR(parser, op, "the function takes more operands");
+      if (index >= op->operand_count)
+        return TN_OP_TEXT_ERROR(parser, op, "the function takes more operands");
       node = op->operands[index];
       if (!tn_type_equal(&node->types[0], &type)) {
         char expected[TN_TYPE_TEXT_SIZE], got[TN_TYPE_TEXT_SIZE];
         return TN_OP_TEXT_ERROR(parser, op, "operand %d: the function takes %s, got %s", index,
-                                tn_type_format(&type, expected), tn_type_format(&node->types[0], got));
+                                tn_type_format(&type, expected),
+                                tn_type_format(&node->types[0], got));
       }
     } else {
-      node = boundary.is_scalar
-                 ? tn_graph_scalar_param(parser->graph, type.dtype)
-                 : tn_graph_param(parser->graph, &type, boundary.has_strides ? boundary.strides : NULL);
+      node = boundary.is_scalar ? tn_graph_scalar_param(parser->graph, type.dtype)
+                                : tn_graph_param(parser->graph, &type,
+                                                 boundary.has_strides ? boundary.strides : NULL);
     }
     TN_TRY(tn_graph_status(parser->graph));
     TN_TRY(tn_parse_define(parser, &name, 1, &node));
     ++index;
   }
   if (op && index != op->operand_count) {
-    return TN_OP_TEXT_ERROR(parser, op, "the function takes %d operands, got %d", index, op->operand_count);
+    return TN_OP_TEXT_ERROR(parser, op, "the function takes %d operands, got %d", index,
+                            op->operand_count);
   }
   return TN_OK;
 }
@@ -112,7 +116,8 @@ static tn_status_t parse_results(tn_parser_t* parser, tn_declared_results_t* out
       }
       TN_TRY(tn_parse_type(parser, &out->types[out->count]));
       out->boundaries[out->count] = (tn_boundary_t){.same_as_param = -1};
-      if (in_parens) TN_TRY(parse_boundary(parser, &out->types[out->count], &out->boundaries[out->count]));
+      if (in_parens)
+        TN_TRY(parse_boundary(parser, &out->types[out->count], &out->boundaries[out->count]));
       ++out->count;
       if (!in_parens || !tn_parse_accept(parser, ',')) break;
     }
@@ -133,13 +138,14 @@ static tn_status_t parse_function(tn_parser_t* parser, const tn_op_text_t* op,
   TN_TRY(tn_parse_expect(parser, '{'));
   TN_TRY(tn_parse_body(parser, last));
   if (last->operand_count != declared->count) {
-    return tn_lexer_error(&parser->lexer, last->at, "return: expected %d values, got %d", declared->count,
-                          last->operand_count);
+    return tn_lexer_error(&parser->lexer, last->at, "return: expected %d values, got %d",
+                          declared->count, last->operand_count);
   }
   for (int i = 0; i < declared->count; ++i) {
     if (tn_type_equal(&last->operands[i]->types[0], &declared->types[i])) continue;
     char expected[TN_TYPE_TEXT_SIZE], got[TN_TYPE_TEXT_SIZE];
-    return tn_lexer_error(&parser->lexer, last->at, "return: value %d: the function declares %s, got %s", i,
+    return tn_lexer_error(&parser->lexer, last->at,
+                          "return: value %d: the function declares %s, got %s", i,
                           tn_type_format(&declared->types[i], expected),
                           tn_type_format(&last->operands[i]->types[0], got));
   }
@@ -165,14 +171,17 @@ static tn_status_t seek_function(tn_parser_t* parser, const char* name) {
     tn_lexer_next(&parser->lexer);
     const char* at = parser->lexer.token.text;
     const char* wanted = name ? name : "main";
-    if (symbol.length == strlen(wanted) && memcmp(symbol.text, wanted, symbol.length) == 0) return TN_OK;
+    if (symbol.length == strlen(wanted) && memcmp(symbol.text, wanted, symbol.length) == 0)
+      return TN_OK;
     if (!fallback) fallback = at;
     if (!is_private) {
       ++public_count;
       only_public = at;
     }
   }
-  if (name) return tn_lexer_error(&parser->lexer, parser->lexer.token.text, "there is no function @%s", name);
+  if (name)
+    return tn_lexer_error(&parser->lexer, parser->lexer.token.text, "there is no function @%s",
+                          name);
   if (public_count != 1 && !(fallback && public_count == 0)) {
     return tn_lexer_error(&parser->lexer, parser->lexer.begin, "expected a function @main");
   }
@@ -195,7 +204,8 @@ tn_status_t tn_parse_inline(tn_parser_t* parser, tn_op_text_t* op, const char* n
   parser->scope = outer;
   --parser->call_depth;
   parser->lexer = saved;
-  for (int i = 0; !status && i < last.operand_count; ++i) tn_op_text_return(op, parser, last.operands[i]);
+  for (int i = 0; !status && i < last.operand_count; ++i)
+    tn_op_text_return(op, parser, last.operands[i]);
   return status;
 }
 
@@ -206,17 +216,21 @@ static tn_status_t parse_main(tn_parser_t* parser) {
   TN_TRY(parse_function(parser, NULL, &declared, &last));
   for (int i = 0; i < declared.count; ++i) {
     const tn_boundary_t* boundary = &declared.boundaries[i];
-    tn_graph_add_result(parser->graph, last.operands[i], boundary->has_strides ? boundary->strides : NULL);
+    tn_graph_add_result(parser->graph, last.operands[i],
+                        boundary->has_strides ? boundary->strides : NULL);
     if (boundary->same_as_param >= tn_graph_param_count(parser->graph)) {
-      return tn_lexer_error(&parser->lexer, last.at, "tn.same_as_param: there are %d parameters, got %lld",
-                            tn_graph_param_count(parser->graph), (long long)boundary->same_as_param);
+      return tn_lexer_error(
+          &parser->lexer, last.at, "tn.same_as_param: there are %d parameters, got %lld",
+          tn_graph_param_count(parser->graph), (long long)boundary->same_as_param);
     }
-    tn_graph_alias_result(parser->graph, i, (int)boundary->same_as_param, boundary->overlaps_params);
+    tn_graph_alias_result(parser->graph, i, (int)boundary->same_as_param,
+                          boundary->overlaps_params);
   }
   return tn_graph_status(parser->graph);
 }
 
-tn_status_t tn_graph_parse(const char* file_name, const char* text, size_t length, tn_graph_t** out_graph) {
+tn_status_t tn_graph_parse(const char* file_name, const char* text, size_t length,
+                           tn_graph_t** out_graph) {
   *out_graph = NULL;
   tn_scope_text_t scope = {0};
   tn_parser_t parser = {.scope = &scope};

@@ -90,7 +90,8 @@ tn_status_t tn_parse_value(tn_parser_t* parser, tn_value_text_t* out_value);
 // "{key = value, ..}" appended to |dict|; the current token is the brace (or '<' of "#x<..>" with |close| '>').
 tn_status_t tn_parse_dict(tn_parser_t* parser, char close, tn_value_text_t* dict);
 // Appends a copy of |value|.
-tn_status_t tn_value_append(tn_parser_t* parser, tn_value_text_t* list, const tn_value_text_t* value);
+tn_status_t tn_value_append(tn_parser_t* parser, tn_value_text_t* list,
+                            const tn_value_text_t* value);
 const tn_value_text_t* tn_value_find(const tn_value_text_t* dict, const char* key);
 // Skips "loc(..)" if it is next.
 tn_status_t tn_parse_skip_location(tn_parser_t* parser);
@@ -114,9 +115,11 @@ tn_status_t tn_parse_check_op(tn_parser_t* parser, const tn_op_text_t* op);
 #define TN_OP_TEXT_ERROR(parser, op, format, ...) \
   tn_lexer_error(&(parser)->lexer, (op)->at, "%s: " format, (op)->name __VA_OPT__(, ) __VA_ARGS__)
 // Attributes of |op| by key. Absent: INVALID_ARGUMENT, or |otherwise| where there is one.
-tn_status_t tn_op_text_ints(tn_parser_t* parser, const tn_op_text_t* op, const char* key, int expected,
-                            const int64_t* otherwise, int64_t* out_values, int* out_count);
-tn_status_t tn_op_text_int(tn_parser_t* parser, const tn_op_text_t* op, const char* key, int64_t* out_value);
+tn_status_t tn_op_text_ints(tn_parser_t* parser, const tn_op_text_t* op, const char* key,
+                            int expected, const int64_t* otherwise, int64_t* out_values,
+                            int* out_count);
+tn_status_t tn_op_text_int(tn_parser_t* parser, const tn_op_text_t* op, const char* key,
+                           int64_t* out_value);
 // Ints of one value: list, nested list, dense constant or a single integer.
 tn_status_t tn_value_ints(tn_parser_t* parser, const tn_value_text_t* value, int capacity,
                           int64_t* out_values, int* out_count);

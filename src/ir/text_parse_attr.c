@@ -11,7 +11,8 @@ tn_status_t tn_parse_unexpected(tn_parser_t* parser, const char* what) {
   if (token->kind == TN_TOKEN_END)
     return tn_lexer_error(&parser->lexer, token->text, "expected %s, got the end", what);
   int length = token->length < 40 ? (int)token->length : 40;
-  return tn_lexer_error(&parser->lexer, token->text, "expected %s, got '%.*s'", what, length, token->text);
+  return tn_lexer_error(&parser->lexer, token->text, "expected %s, got '%.*s'", what, length,
+                        token->text);
 }
 bool tn_parse_accept(tn_parser_t* parser, char punct) {
   if (!tn_token_is_punct(&parser->lexer.token, punct)) return false;
@@ -55,15 +56,18 @@ tn_status_t tn_parse_type(tn_parser_t* parser, tn_type_t* out_type) {
   tn_lexer_t* lexer = &parser->lexer;
   *out_type = (tn_type_t){.dtype = TN_F32};
   const char* start = lexer->token.text;
-  if (!tn_token_is(&lexer->token, "tensor")) return tn_parse_unexpected(parser, "a type 'tensor<..>'");
+  if (!tn_token_is(&lexer->token, "tensor"))
+    return tn_parse_unexpected(parser, "a type 'tensor<..>'");
   const char *at = lexer->at, *end = lexer->end;
   if (at >= end || *at != '<') return tn_lexer_error(lexer, at, "expected '<' after tensor");
   ++at;
   while (at < end && (isdigit((unsigned char)*at) || *at == '?')) {
-    if (*at == '?') return tn_lexer_error(lexer, at, "dynamic extents are not supported; expected a number");
+    if (*at == '?')
+      return tn_lexer_error(lexer, at, "dynamic extents are not supported; expected a number");
     int64_t extent = 0;
     for (; at < end && isdigit((unsigned char)*at); ++at) {
-      if (__builtin_mul_overflow(extent, 10, &extent) || __builtin_add_overflow(extent, *at - '0', &extent)) {
+      if (__builtin_mul_overflow(extent, 10, &extent) ||
+          __builtin_add_overflow(extent, *at - '0', &extent)) {
         return tn_lexer_error(lexer, at, "the extent exceeds 64 bits");
       }
     }
@@ -81,10 +85,11 @@ tn_status_t tn_parse_type(tn_parser_t* parser, tn_type_t* out_type) {
   }
   tn_dtype_t dtype = tn_dtype_from_name(name, (size_t)(at - name));
   if (dtype == TN_DTYPE_NONE) {
-    return tn_lexer_error(lexer, name,
-                          "element type '%.*s' is not supported; supported are i1, i8..i64, ui8..ui64, "
-                          "f16, bf16, f32, f64, f8E4M3FN, f8E5M2, complex<f32>, complex<f64>",
-                          at - name < 40 ? (int)(at - name) : 40, name);
+    return tn_lexer_error(
+        lexer, name,
+        "element type '%.*s' is not supported; supported are i1, i8..i64, ui8..ui64, "
+        "f16, bf16, f32, f64, f8E4M3FN, f8E5M2, complex<f32>, complex<f64>",
+        at - name < 40 ? (int)(at - name) : 40, name);
   }
   if (at >= end || *at != '>')
     return tn_lexer_error(lexer, at, "encodings of tensor types are not supported");
@@ -100,7 +105,8 @@ tn_status_t tn_parse_type(tn_parser_t* parser, tn_type_t* out_type) {
 }
 
 // ---- trees ------------------------------------------------------------------------------------------------
-tn_status_t tn_value_append(tn_parser_t* parser, tn_value_text_t* list, const tn_value_text_t* value) {
+tn_status_t tn_value_append(tn_parser_t* parser, tn_value_text_t* list,
+                            const tn_value_text_t* value) {
   tn_value_text_t* item = TN_ARENA_NEW(&parser->arena, tn_value_text_t);
   if (!item) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
   *item = *value;
@@ -154,7 +160,8 @@ static tn_status_t parse_element(tn_parser_t* parser, tn_dtype_t dtype, uint8_t*
         value = tn_scalar_from_double(dtype, strtod(text, NULL));
       }
     } else if (token.kind == TN_TOKEN_FLOAT) {
-      return tn_lexer_error(&parser->lexer, token.text, "expected an integer of %s", tn_dtype_name(dtype));
+      return tn_lexer_error(&parser->lexer, token.text, "expected an integer of %s",
+                            tn_dtype_name(dtype));
     } else {
       uint64_t bits = text[0] == '-' ? (uint64_t)strtoll(text, NULL, is_hex ? 16 : 10)
                                      : (uint64_t)strtoull(text, NULL, is_hex ? 16 : 10);
@@ -168,7 +175,8 @@ static tn_status_t parse_element(tn_parser_t* parser, tn_dtype_t dtype, uint8_t*
   return TN_OK;
 }
 
-static tn_status_t parse_elements(tn_parser_t* parser, const tn_type_t* type, int dimension, uint8_t** out) {
+static tn_status_t parse_elements(tn_parser_t* parser, const tn_type_t* type, int dimension,
+                                  uint8_t** out) {
   if (dimension == type->rank) {
     TN_TRY(parse_element(parser, type->dtype, *out));
     *out += tn_dtype_size(type->dtype);
@@ -225,7 +233,8 @@ static tn_status_t parse_hex(tn_parser_t* parser, const tn_type_t* type, int64_t
 // "dense<..> : type": the elements can only be read once the type behind them is known.
 static tn_status_t parse_dense(tn_parser_t* parser, tn_value_text_t* out) {
   out->kind = TN_TEXT_DENSE;
-  if (!tn_token_is_punct(&parser->lexer.token, '<')) return tn_parse_unexpected(parser, "'<' after dense");
+  if (!tn_token_is_punct(&parser->lexer.token, '<'))
+    return tn_parse_unexpected(parser, "'<' after dense");
   const char* elements = parser->lexer.at;
   TN_TRY(tn_parse_skip_balanced(parser));
   TN_TRY(tn_parse_expect(parser, ':'));
@@ -382,7 +391,8 @@ static tn_status_t parse_word(tn_parser_t* parser, tn_value_text_t* out) {
   if (tn_token_is(&token, "dense")) return parse_dense(parser, out);
   if (tn_token_is(&token, "array")) {
     TN_TRY(tn_parse_expect(parser, '<'));
-    if (parser->lexer.token.kind != TN_TOKEN_WORD) return tn_parse_unexpected(parser, "an element type");
+    if (parser->lexer.token.kind != TN_TOKEN_WORD)
+      return tn_parse_unexpected(parser, "an element type");
     tn_lexer_next(&parser->lexer);
     out->kind = TN_TEXT_LIST;
     if (tn_parse_accept(parser, '>')) return TN_OK;

@@ -53,8 +53,9 @@ tn_status_t tn_value_ints(tn_parser_t* parser, const tn_value_text_t* value, int
   return TN_OK;
 }
 
-tn_status_t tn_op_text_ints(tn_parser_t* parser, const tn_op_text_t* op, const char* key, int expected,
-                            const int64_t* otherwise, int64_t* out_values, int* out_count) {
+tn_status_t tn_op_text_ints(tn_parser_t* parser, const tn_op_text_t* op, const char* key,
+                            int expected, const int64_t* otherwise, int64_t* out_values,
+                            int* out_count) {
   int count = 0, capacity = expected >= 0 ? expected : TN_MAX_RANK;
   const tn_value_text_t* value = tn_value_find(&op->attrs, key);
   if (!value) {
@@ -71,7 +72,8 @@ tn_status_t tn_op_text_ints(tn_parser_t* parser, const tn_op_text_t* op, const c
   return TN_OK;
 }
 
-tn_status_t tn_op_text_int(tn_parser_t* parser, const tn_op_text_t* op, const char* key, int64_t* out_value) {
+tn_status_t tn_op_text_int(tn_parser_t* parser, const tn_op_text_t* op, const char* key,
+                           int64_t* out_value) {
   return tn_op_text_ints(parser, op, key, 1, NULL, out_value, NULL);
 }
 
@@ -141,27 +143,30 @@ static tn_status_t build_compare(tn_parser_t* parser, tn_op_text_t* op) {
     return TN_OP_TEXT_ERROR(parser, op,
                             "TOTALORDER is supported in the comparator of a sort only; use FLOAT");
   }
-  tn_op_text_return(op, parser,
-                    tn_compare(parser->graph, (tn_compare_t)value, op->operands[0], op->operands[1]));
+  tn_op_text_return(
+      op, parser, tn_compare(parser->graph, (tn_compare_t)value, op->operands[0], op->operands[1]));
   return TN_OK;
 }
 
 // Rank-0 |x| over the shape of |like|.
 static const tn_node_t* spread(tn_parser_t* parser, const tn_node_t* x, const tn_node_t* like) {
-  return x->types[0].rank ? x : tn_broadcast_to(parser->graph, x, like->types[0].rank, like->types[0].dims);
+  return x->types[0].rank
+             ? x
+             : tn_broadcast_to(parser->graph, x, like->types[0].rank, like->types[0].dims);
 }
 static tn_status_t build_select(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(expect_operands(parser, op, 3));
   const tn_node_t* predicate = spread(parser, op->operands[0], op->operands[1]);
-  tn_op_text_return(op, parser, tn_select(parser->graph, predicate, op->operands[1], op->operands[2]));
+  tn_op_text_return(op, parser,
+                    tn_select(parser->graph, predicate, op->operands[1], op->operands[2]));
   return TN_OK;
 }
 static tn_status_t build_clamp(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(expect_operands(parser, op, 3));
   const tn_node_t* x = op->operands[1];
-  tn_op_text_return(
-      op, parser,
-      tn_clamp(parser->graph, spread(parser, op->operands[0], x), x, spread(parser, op->operands[2], x)));
+  tn_op_text_return(op, parser,
+                    tn_clamp(parser->graph, spread(parser, op->operands[0], x), x,
+                             spread(parser, op->operands[2], x)));
   return TN_OK;
 }
 
@@ -181,7 +186,8 @@ static tn_status_t build_broadcast_in_dim(tn_parser_t* parser, tn_op_text_t* op)
   TN_TRY(declared_type(parser, op, &type));
   int64_t map[TN_MAX_RANK], order[TN_MAX_RANK];
   const int rank = op->operands[0]->types[0].rank;
-  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "dims", "broadcast_dimensions"), rank, NULL, map, NULL));
+  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "dims", "broadcast_dimensions"), rank, NULL, map,
+                         NULL));
   // StableHLO allows any order; ours is increasing, so the operand is transposed first.
   for (int i = 0; i < rank; ++i) {
     int at = i;
@@ -191,7 +197,8 @@ static tn_status_t build_broadcast_in_dim(tn_parser_t* parser, tn_op_text_t* op)
   int64_t sorted[TN_MAX_RANK];
   for (int i = 0; i < rank; ++i) sorted[i] = map[order[i]];
   const tn_node_t* x = tn_transpose(parser->graph, op->operands[0], order);
-  tn_op_text_return(op, parser, tn_broadcast_in_dim(parser->graph, x, type.rank, type.dims, sorted));
+  tn_op_text_return(op, parser,
+                    tn_broadcast_in_dim(parser->graph, x, type.rank, type.dims, sorted));
   return TN_OK;
 }
 static tn_status_t build_reshape(tn_parser_t* parser, tn_op_text_t* op) {
@@ -204,8 +211,8 @@ static tn_status_t build_reshape(tn_parser_t* parser, tn_op_text_t* op) {
 static tn_status_t build_transpose(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(expect_operands(parser, op, 1));
   int64_t dims[TN_MAX_RANK];
-  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "dims", "permutation"), op->operands[0]->types[0].rank,
-                         NULL, dims, NULL));
+  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "dims", "permutation"),
+                         op->operands[0]->types[0].rank, NULL, dims, NULL));
   tn_op_text_return(op, parser, tn_transpose(parser->graph, op->operands[0], dims));
   return TN_OK;
 }
@@ -231,17 +238,21 @@ static tn_status_t build_pad(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(expect_operands(parser, op, 2));
   int rank = op->operands[0]->types[0].rank;
   int64_t low[TN_MAX_RANK], high[TN_MAX_RANK], interior[TN_MAX_RANK];
-  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "low", "edge_padding_low"), rank, NULL, low, NULL));
-  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "high", "edge_padding_high"), rank, NULL, high, NULL));
   TN_TRY(
-      tn_op_text_ints(parser, op, spelling(op, "interior", "interior_padding"), rank, NULL, interior, NULL));
-  tn_op_text_return(op, parser, tn_pad(parser->graph, op->operands[0], op->operands[1], low, high, interior));
+      tn_op_text_ints(parser, op, spelling(op, "low", "edge_padding_low"), rank, NULL, low, NULL));
+  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "high", "edge_padding_high"), rank, NULL, high,
+                         NULL));
+  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "interior", "interior_padding"), rank, NULL,
+                         interior, NULL));
+  tn_op_text_return(op, parser,
+                    tn_pad(parser->graph, op->operands[0], op->operands[1], low, high, interior));
   return TN_OK;
 }
 static tn_status_t build_concat(tn_parser_t* parser, tn_op_text_t* op) {
   int64_t dimension;
   TN_TRY(tn_op_text_int(parser, op, spelling(op, "dim", "dimension"), &dimension));
-  tn_op_text_return(op, parser, tn_concat(parser->graph, op->operand_count, op->operands, (int)dimension));
+  tn_op_text_return(op, parser,
+                    tn_concat(parser->graph, op->operand_count, op->operands, (int)dimension));
   return TN_OK;
 }
 static tn_status_t build_dynamic_slice(tn_parser_t* parser, tn_op_text_t* op) {
@@ -249,15 +260,18 @@ static tn_status_t build_dynamic_slice(tn_parser_t* parser, tn_op_text_t* op) {
   int rank = op->operands[0]->types[0].rank;
   int64_t sizes[TN_MAX_RANK];
   TN_TRY(expect_operands(parser, op, 1 + rank));
-  TN_TRY(tn_op_text_ints(parser, op, spelling(op, "sizes", "slice_sizes"), rank, NULL, sizes, NULL));
-  tn_op_text_return(op, parser, tn_dynamic_slice(parser->graph, op->operands[0], op->operands + 1, sizes));
+  TN_TRY(
+      tn_op_text_ints(parser, op, spelling(op, "sizes", "slice_sizes"), rank, NULL, sizes, NULL));
+  tn_op_text_return(op, parser,
+                    tn_dynamic_slice(parser->graph, op->operands[0], op->operands + 1, sizes));
   return TN_OK;
 }
 static tn_status_t build_dynamic_update_slice(tn_parser_t* parser, tn_op_text_t* op) {
   if (op->operand_count < 2) return expect_operands(parser, op, 2);
   TN_TRY(expect_operands(parser, op, 2 + op->operands[0]->types[0].rank));
   tn_op_text_return(
-      op, parser, tn_dynamic_update_slice(parser->graph, op->operands[0], op->operands[1], op->operands + 2));
+      op, parser,
+      tn_dynamic_update_slice(parser->graph, op->operands[0], op->operands[1], op->operands + 2));
   return TN_OK;
 }
 
@@ -276,7 +290,8 @@ static tn_status_t build_rng(tn_parser_t* parser, tn_op_text_t* op) {
   const tn_node_t* bits = tn_rng_bits(parser->graph, op->operands[0], &op->outputs[1]);
   if (!bits) return TN_OK;
   uint64_t per_counter = op->outputs[1].dtype == TN_U32 ? 4 : 2;
-  uint64_t used = ((uint64_t)tn_type_element_count(&op->outputs[1]) + per_counter - 1) / per_counter;
+  uint64_t used =
+      ((uint64_t)tn_type_element_count(&op->outputs[1]) + per_counter - 1) / per_counter;
   const uint64_t step[2] = {0, used};
   const tn_node_t* advance = tn_constant(parser->graph, &op->operands[0]->types[0], step);
   tn_op_text_return(op, parser, tn_binary(parser->graph, TN_OP_ADD, op->operands[0], advance));
@@ -292,7 +307,8 @@ static tn_status_t build_top_k(tn_parser_t* parser, tn_op_text_t* op) {
   const tn_node_t* top = tn_topk(parser->graph, op->operands[0], k, true);
   tn_dtype_t positions = op->output_count == 2 ? op->outputs[1].dtype : TN_I32;
   tn_op_text_return(op, parser, tn_result(parser->graph, top, 0));
-  tn_op_text_return(op, parser, tn_convert(parser->graph, tn_result(parser->graph, top, 1), positions));
+  tn_op_text_return(op, parser,
+                    tn_convert(parser->graph, tn_result(parser->graph, top, 1), positions));
   return TN_OK;
 }
 
@@ -360,7 +376,8 @@ static tn_op_t find_elementwise(const char* name) {
 tn_status_t tn_parse_check_op(tn_parser_t* parser, const tn_op_text_t* op) {
   if (find_row(op->name) || find_elementwise(op->name) != TN_OP_COUNT) return TN_OK;
   return tn_lexer_error(&parser->lexer, op->at,
-                        "operation '%s' is not supported; docs/ir.md lists the supported ones", op->name);
+                        "operation '%s' is not supported; docs/ir.md lists the supported ones",
+                        op->name);
 }
 
 static tn_status_t build_elementwise(tn_parser_t* parser, tn_op_text_t* op) {
@@ -369,8 +386,9 @@ static tn_status_t build_elementwise(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(expect_operands(parser, op, tn_op_info(which)->operand_count));
   if (op->operand_count == 2 && op->operands[0]->types[0].dtype == TN_BOOL) which = on_bool(which);
   tn_type_t type;
-  tn_op_text_return(op, parser,
-                    tn_graph_build(parser->graph, which, op->operand_count, op->operands, 0, NULL, 1, &type));
+  tn_op_text_return(
+      op, parser,
+      tn_graph_build(parser->graph, which, op->operand_count, op->operands, 0, NULL, 1, &type));
   return TN_OK;
 }
 

@@ -7,7 +7,8 @@
 static const char* callee_of(const tn_op_text_t* op, const char* generic) {
   const tn_value_text_t* value = tn_value_find(&op->attrs, "callee");
   if (!value) value = tn_value_find(&op->attrs, generic);
-  return value && (value->kind == TN_TEXT_SYMBOL || value->kind == TN_TEXT_STRING) ? value->text : NULL;
+  return value && (value->kind == TN_TEXT_SYMBOL || value->kind == TN_TEXT_STRING) ? value->text
+                                                                                   : NULL;
 }
 
 tn_status_t tn_parse_build_call(tn_parser_t* parser, tn_op_text_t* op) {
@@ -24,8 +25,8 @@ static int find_attr_name(const char* text) {
   return -1;
 }
 
-static tn_status_t to_attr(tn_parser_t* parser, const tn_op_text_t* op, const tn_value_text_t* value,
-                           tn_attr_t* out) {
+static tn_status_t to_attr(tn_parser_t* parser, const tn_op_text_t* op,
+                           const tn_value_text_t* value, tn_attr_t* out) {
   int name = find_attr_name(value->key);
   if (name < 0)
     return tn_lexer_error(&parser->lexer, value->at, "attribute '%s' is not supported", value->key);
@@ -51,12 +52,13 @@ static tn_status_t to_attr(tn_parser_t* parser, const tn_op_text_t* op, const tn
       out->as.bytes = value->data;
       return TN_OK;
     default:
-      return TN_OP_TEXT_ERROR(parser, op, "attribute '%s': this kind of value is not supported", value->key);
+      return TN_OP_TEXT_ERROR(parser, op, "attribute '%s': this kind of value is not supported",
+                              value->key);
   }
 }
 
-static tn_status_t to_attrs(tn_parser_t* parser, const tn_op_text_t* op, const tn_value_text_t* dict,
-                            tn_attr_t** out, int* out_count) {
+static tn_status_t to_attrs(tn_parser_t* parser, const tn_op_text_t* op,
+                            const tn_value_text_t* dict, tn_attr_t** out, int* out_count) {
   *out_count = 0;
   *out = TN_ARENA_ARRAY(&parser->arena, tn_attr_t, (dict ? dict->count : 0) + 1);
   if (!*out) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
@@ -85,8 +87,8 @@ static tn_status_t build_own(tn_parser_t* parser, tn_op_text_t* op, const char* 
   *out_is_own = which >= 0;
   if (which < 0) return TN_OK;
   if (op->operand_count != own[which].operands) {
-    return TN_OP_TEXT_ERROR(parser, op, "@%s: expected %d operands, got %d", name, own[which].operands,
-                            op->operand_count);
+    return TN_OP_TEXT_ERROR(parser, op, "@%s: expected %d operands, got %d", name,
+                            own[which].operands, op->operand_count);
   }
   const tn_value_text_t* kind_text = config ? tn_value_find(config, "kind") : NULL;
   int kind = kind_text && kind_text->text
@@ -101,10 +103,12 @@ static tn_status_t build_own(tn_parser_t* parser, tn_op_text_t* op, const char* 
     case 0: node = tn_fma(parser->graph, x, op->operands[1], op->operands[2]); break;
     case 1: node = tn_arg_reduce(parser->graph, (tn_reduce_kind_t)kind, x, (int)dimension); break;
     case 2:
-      node = tn_scan(parser->graph, (tn_reduce_kind_t)kind, x, (int)dimension, int_of(config, "reverse") != 0,
-                     int_of(config, "exclusive") != 0);
+      node = tn_scan(parser->graph, (tn_reduce_kind_t)kind, x, (int)dimension,
+                     int_of(config, "reverse") != 0, int_of(config, "exclusive") != 0);
       break;
-    default: node = tn_topk(parser->graph, x, int_of(config, "count"), int_of(config, "largest") != 0); break;
+    default:
+      node = tn_topk(parser->graph, x, int_of(config, "count"), int_of(config, "largest") != 0);
+      break;
   }
   for (int i = 0; node && i < node->result_count; ++i)
     tn_op_text_return(op, parser, tn_result(parser->graph, node, i));
@@ -117,7 +121,8 @@ tn_status_t tn_parse_build_custom_call(tn_parser_t* parser, tn_op_text_t* op) {
   const tn_value_text_t* config = tn_value_find(&op->attrs, "backend_config");
   if (config && config->kind == TN_TEXT_STRING && !config->text[0]) config = NULL;
   if (config && config->kind != TN_TEXT_DICT) {
-    return TN_OP_TEXT_ERROR(parser, op, "backend_config: supported is a dictionary {key = value, ..}");
+    return TN_OP_TEXT_ERROR(parser, op,
+                            "backend_config: supported is a dictionary {key = value, ..}");
   }
   bool is_own;
   TN_TRY(build_own(parser, op, name, config, &is_own));
@@ -126,8 +131,8 @@ tn_status_t tn_parse_build_custom_call(tn_parser_t* parser, tn_op_text_t* op) {
   tn_attr_t* attrs;
   int count;
   TN_TRY(to_attrs(parser, op, config, &attrs, &count));
-  const tn_node_t* node = tn_custom_call(parser->graph, name, op->operand_count, op->operands, count, attrs,
-                                         op->output_count, op->outputs);
+  const tn_node_t* node = tn_custom_call(parser->graph, name, op->operand_count, op->operands,
+                                         count, attrs, op->output_count, op->outputs);
   for (int i = 0; node && i < node->result_count; ++i)
     tn_op_text_return(op, parser, tn_result(parser->graph, node, i));
   return TN_OK;

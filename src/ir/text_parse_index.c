@@ -7,8 +7,8 @@ static const int64_t ones[TN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 static const int64_t zeros[2 * TN_MAX_RANK] = {0};
 
 // ---- regions ----------------------------------------------------------------------------------------------
-static tn_status_t kind_of_op(tn_parser_t* parser, const tn_op_text_t* op, const char* name, tn_dtype_t dtype,
-                              tn_reduce_kind_t* out_kind) {
+static tn_status_t kind_of_op(tn_parser_t* parser, const tn_op_text_t* op, const char* name,
+                              tn_dtype_t dtype, tn_reduce_kind_t* out_kind) {
   for (int kind = TN_REDUCE_SUM; kind <= TN_REDUCE_OR; ++kind) {
     if (strcmp(tn_op_info(tn_text_kind_op((tn_reduce_kind_t)kind))->name, name) != 0) continue;
     *out_kind = (tn_reduce_kind_t)kind;
@@ -17,10 +17,11 @@ static tn_status_t kind_of_op(tn_parser_t* parser, const tn_op_text_t* op, const
     if (dtype == TN_BOOL && kind == TN_REDUCE_PROD) *out_kind = TN_REDUCE_AND;
     return TN_OK;
   }
-  return TN_OP_TEXT_ERROR(parser, op,
-                          "reducing by '%s' is not supported; supported are add, multiply, maximum, "
-                          "minimum, and, or",
-                          name);
+  return TN_OP_TEXT_ERROR(
+      parser, op,
+      "reducing by '%s' is not supported; supported are add, multiply, maximum, "
+      "minimum, and, or",
+      name);
 }
 
 static int64_t param_index(const tn_node_t* node) {
@@ -31,17 +32,18 @@ static int64_t param_index(const tn_node_t* node) {
 static tn_status_t region_value(tn_parser_t* parser, const tn_op_text_t* op, int index,
                                 const tn_node_t** out_node) {
   if (index >= op->region_count || tn_graph_result_count(op->regions[index].graph) != 1) {
-    return TN_OP_TEXT_ERROR(parser, op,
-                            "expected region %d to return one value; several operands at once are not "
-                            "supported",
-                            index);
+    return TN_OP_TEXT_ERROR(
+        parser, op,
+        "expected region %d to return one value; several operands at once are not "
+        "supported",
+        index);
   }
   *out_node = tn_graph_result_at(op->regions[index].graph, 0)->node;
   return TN_OK;
 }
 
-static tn_status_t region_kind(tn_parser_t* parser, const tn_op_text_t* op, int index, bool allow_assign,
-                               tn_reduce_kind_t* out_kind) {
+static tn_status_t region_kind(tn_parser_t* parser, const tn_op_text_t* op, int index,
+                               bool allow_assign, tn_reduce_kind_t* out_kind) {
   const tn_node_t* node;
   TN_TRY(region_value(parser, op, index, &node));
   if (allow_assign && param_index(node) == 1) {
@@ -52,8 +54,9 @@ static tn_status_t region_kind(tn_parser_t* parser, const tn_op_text_t* op, int 
                    param_index(node->operands[0]) + param_index(node->operands[1]) == 1 &&
                    node->operands[0] != node->operands[1];
   if (!is_simple) {
-    return TN_OP_TEXT_ERROR(parser, op,
-                            "this region is not supported; supported is one operation on its two arguments");
+    return TN_OP_TEXT_ERROR(
+        parser, op,
+        "this region is not supported; supported is one operation on its two arguments");
   }
   return kind_of_op(parser, op, tn_op_info(node->op)->name, node->types[0].dtype, out_kind);
 }
@@ -70,9 +73,9 @@ static bool is_identity(const tn_node_t* init, tn_reduce_kind_t kind) {
 
 static tn_status_t expect_operands(tn_parser_t* parser, const tn_op_text_t* op, int count) {
   if (op->operand_count == count) return TN_OK;
-  return TN_OP_TEXT_ERROR(parser, op,
-                          "expected %d operands, got %d; several operands at once are not supported", count,
-                          op->operand_count);
+  return TN_OP_TEXT_ERROR(
+      parser, op, "expected %d operands, got %d; several operands at once are not supported", count,
+      op->operand_count);
 }
 
 // ---- reduce -----------------------------------------------------------------------------------------------
@@ -97,7 +100,8 @@ tn_status_t tn_parse_build_reduce(tn_parser_t* parser, tn_op_text_t* op) {
     }
   }
   if (init->types[0].rank || init->types[0].dtype != x->types[0].dtype) {
-    return TN_OP_TEXT_ERROR(parser, op, "init: expected tensor<%s>", tn_dtype_name(x->types[0].dtype));
+    return TN_OP_TEXT_ERROR(parser, op, "init: expected tensor<%s>",
+                            tn_dtype_name(x->types[0].dtype));
   }
   const tn_node_t* reduced = tn_reduce(parser->graph, kind, x, count, dimensions);
   if (reduced && !is_identity(init, kind)) {
@@ -110,8 +114,9 @@ tn_status_t tn_parse_build_reduce(tn_parser_t* parser, tn_op_text_t* op) {
 }
 
 // ---- windows ----------------------------------------------------------------------------------------------
-static tn_status_t split_padding(tn_parser_t* parser, const tn_op_text_t* op, const tn_value_text_t* value,
-                                 int rank, int64_t* low, int64_t* high) {
+static tn_status_t split_padding(tn_parser_t* parser, const tn_op_text_t* op,
+                                 const tn_value_text_t* value, int rank, int64_t* low,
+                                 int64_t* high) {
   int64_t both[2 * TN_MAX_RANK];
   int count = 2 * rank;
   memcpy(both, zeros, sizeof both);
@@ -135,12 +140,13 @@ tn_status_t tn_parse_build_window(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(tn_op_text_ints(parser, op, "window_strides", rank, ones, window.stride, NULL));
   TN_TRY(tn_op_text_ints(parser, op, "base_dilations", rank, ones, window.base_dilation, NULL));
   TN_TRY(tn_op_text_ints(parser, op, "window_dilations", rank, ones, window.window_dilation, NULL));
-  TN_TRY(split_padding(parser, op, tn_value_find(&op->attrs, "padding"), rank, window.low, window.high));
+  TN_TRY(split_padding(parser, op, tn_value_find(&op->attrs, "padding"), rank, window.low,
+                       window.high));
   tn_reduce_kind_t kind = TN_REDUCE_SUM;
   TN_TRY(region_kind(parser, op, is_grad ? 1 : 0, false, &kind));
   if (!is_identity(init, kind)) {
-    return TN_OP_TEXT_ERROR(parser, op,
-                            "an initial value other than the reduction's identity is not supported");
+    return TN_OP_TEXT_ERROR(
+        parser, op, "an initial value other than the reduction's identity is not supported");
   }
   if (!is_grad) {
     tn_op_text_return(op, parser, tn_reduce_window(parser->graph, kind, x, &window));
@@ -148,13 +154,16 @@ tn_status_t tn_parse_build_window(tn_parser_t* parser, tn_op_text_t* op) {
   }
   const tn_node_t* select;
   TN_TRY(region_value(parser, op, 0, &select));
-  int64_t direction = select->op == TN_OP_COMPARE ? tn_node_int(select, TN_ATTR_DIRECTION, 0) : TN_EQ;
+  int64_t direction =
+      select->op == TN_OP_COMPARE ? tn_node_int(select, TN_ATTR_DIRECTION, 0) : TN_EQ;
   if (kind != TN_REDUCE_SUM || direction < TN_LT || param_index(select->operands[0]) != 0 ||
       param_index(select->operands[1]) != 1) {
-    return TN_OP_TEXT_ERROR(parser, op, "supported are a selection by GE, GT, LE or LT and a scatter by add");
+    return TN_OP_TEXT_ERROR(parser, op,
+                            "supported are a selection by GE, GT, LE or LT and a scatter by add");
   }
   tn_reduce_kind_t extreme = direction >= TN_GT ? TN_REDUCE_MAX : TN_REDUCE_MIN;
-  tn_op_text_return(op, parser, tn_window_grad(parser->graph, extreme, x, op->operands[1], &window));
+  tn_op_text_return(op, parser,
+                    tn_window_grad(parser->graph, extreme, x, op->operands[1], &window));
   return TN_OK;
 }
 
@@ -166,13 +175,15 @@ tn_status_t tn_parse_build_sort(tn_parser_t* parser, tn_op_text_t* op) {
   if (dimension < 0) dimension += op->operands[0]->types[0].rank;
   const tn_node_t* compare;
   TN_TRY(region_value(parser, op, 0, &compare));
-  int64_t direction = compare->op == TN_OP_COMPARE ? tn_node_int(compare, TN_ATTR_DIRECTION, 0) : TN_EQ;
+  int64_t direction =
+      compare->op == TN_OP_COMPARE ? tn_node_int(compare, TN_ATTR_DIRECTION, 0) : TN_EQ;
   int64_t first = direction >= TN_LT ? param_index(compare->operands[0]) : -1;
   int64_t second = direction >= TN_LT ? param_index(compare->operands[1]) : -1;
   if (first < 0 || second < 0 || first + second != 1) {
-    return TN_OP_TEXT_ERROR(parser, op,
-                            "this comparator is not supported; supported is LT, LE, GT or GE of its first "
-                            "two arguments");
+    return TN_OP_TEXT_ERROR(
+        parser, op,
+        "this comparator is not supported; supported is LT, LE, GT or GE of its first "
+        "two arguments");
   }
   bool descending = (direction >= TN_GT) != (first == 1);
   const tn_node_t* sorted =
@@ -196,7 +207,8 @@ static tn_status_t parse_index_dims(tn_parser_t* parser, const tn_op_text_t* op,
                                     tn_bounds_t* out_bounds) {
   memset(out, 0, sizeof *out);
   const tn_value_text_t* dict = tn_value_find(&op->attrs, attr);
-  if (!dict || dict->kind != TN_TEXT_DICT) return TN_OP_TEXT_ERROR(parser, op, "expected '%s'", attr);
+  if (!dict || dict->kind != TN_TEXT_DICT)
+    return TN_OP_TEXT_ERROR(parser, op, "expected '%s'", attr);
   int index_batching, count;
   TN_TRY(dict_ints(parser, dict, names[0], out->offset, &out->offset_count));
   TN_TRY(dict_ints(parser, dict, names[1], out->collapsed, &out->collapsed_count));
@@ -210,37 +222,42 @@ static tn_status_t parse_index_dims(tn_parser_t* parser, const tn_op_text_t* op,
   }
   const tn_value_text_t* bounds = tn_value_find(&op->attrs, "tn.bounds");
   int value = TN_BOUNDS_CLAMP;
-  if (bounds) value = bounds->text ? tn_text_find(&tn_text_bounds, bounds->text, strlen(bounds->text)) : -1;
-  if (value < 0) return TN_OP_TEXT_ERROR(parser, op, "tn.bounds: expected \"clamp\", \"error\" or \"wrap\"");
+  if (bounds)
+    value = bounds->text ? tn_text_find(&tn_text_bounds, bounds->text, strlen(bounds->text)) : -1;
+  if (value < 0)
+    return TN_OP_TEXT_ERROR(parser, op, "tn.bounds: expected \"clamp\", \"error\" or \"wrap\"");
   *out_bounds = (tn_bounds_t)value;
   return TN_OK;
 }
 
 tn_status_t tn_parse_build_gather(tn_parser_t* parser, tn_op_text_t* op) {
-  static const char* const names[] = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims",
-                                      "start_indices_batching_dims", "start_index_map"};
+  static const char* const names[] = {"offset_dims", "collapsed_slice_dims",
+                                      "operand_batching_dims", "start_indices_batching_dims",
+                                      "start_index_map"};
   TN_TRY(expect_operands(parser, op, 2));
   tn_gather_dims_t dims;
   tn_bounds_t bounds;
   int64_t sizes[TN_MAX_RANK];
   TN_TRY(parse_index_dims(parser, op, "dimension_numbers", names, &dims, &bounds));
-  TN_TRY(tn_op_text_ints(parser, op, "slice_sizes", op->operands[0]->types[0].rank, NULL, sizes, NULL));
-  tn_op_text_return(op, parser,
-                    tn_gather(parser->graph, op->operands[0], op->operands[1], &dims, sizes, bounds));
+  TN_TRY(tn_op_text_ints(parser, op, "slice_sizes", op->operands[0]->types[0].rank, NULL, sizes,
+                         NULL));
+  tn_op_text_return(
+      op, parser, tn_gather(parser->graph, op->operands[0], op->operands[1], &dims, sizes, bounds));
   return TN_OK;
 }
 tn_status_t tn_parse_build_scatter(tn_parser_t* parser, tn_op_text_t* op) {
-  static const char* const names[] = {"update_window_dims", "inserted_window_dims", "input_batching_dims",
-                                      "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"};
+  static const char* const names[] = {"update_window_dims", "inserted_window_dims",
+                                      "input_batching_dims", "scatter_indices_batching_dims",
+                                      "scatter_dims_to_operand_dims"};
   TN_TRY(expect_operands(parser, op, 3));
   tn_gather_dims_t dims;
   tn_bounds_t bounds;
   tn_reduce_kind_t kind = TN_REDUCE_SUM;
   TN_TRY(parse_index_dims(parser, op, "scatter_dimension_numbers", names, &dims, &bounds));
   TN_TRY(region_kind(parser, op, 0, true, &kind));
-  tn_op_text_return(
-      op, parser,
-      tn_scatter(parser->graph, op->operands[0], op->operands[1], op->operands[2], &dims, kind, bounds));
+  tn_op_text_return(op, parser,
+                    tn_scatter(parser->graph, op->operands[0], op->operands[1], op->operands[2],
+                               &dims, kind, bounds));
   return TN_OK;
 }
 
@@ -277,22 +294,24 @@ tn_status_t tn_parse_build_dot(tn_parser_t* parser, tn_op_text_t* op) {
     contract[1][0] = 0;
   } else {
     const tn_value_text_t* dict = tn_value_find(&op->attrs, "dot_dimension_numbers");
-    TN_TRY(parse_pair(parser, op, "batching_dims", dict, "lhs_batching_dimensions", "rhs_batching_dimensions",
-                      batch, &batch_count));
+    TN_TRY(parse_pair(parser, op, "batching_dims", dict, "lhs_batching_dimensions",
+                      "rhs_batching_dimensions", batch, &batch_count));
     TN_TRY(parse_pair(parser, op, "contracting_dims", dict, "lhs_contracting_dimensions",
                       "rhs_contracting_dimensions", contract, &contract_count));
   }
   if (!op->has_arrow || op->output_count != 1)
     return TN_OP_TEXT_ERROR(parser, op, "expected '(types) -> type'");
-  tn_op_text_return(op, parser,
-                    tn_dot_general(parser->graph, op->operands[0], op->operands[1], batch_count, batch[0],
-                                   batch[1], contract_count, contract[0], contract[1], op->outputs[0].dtype));
+  tn_op_text_return(
+      op, parser,
+      tn_dot_general(parser->graph, op->operands[0], op->operands[1], batch_count, batch[0],
+                     batch[1], contract_count, contract[0], contract[1], op->outputs[0].dtype));
   return TN_OK;
 }
 
 // Positions of |first|, |second|, then spatial dimension 0, 1, .. in "[b, f, 0, 1]".
-static tn_status_t parse_layout(tn_parser_t* parser, const tn_op_text_t* op, const tn_value_text_t* list,
-                                const char* first, const char* second, int rank, int64_t* out_positions) {
+static tn_status_t parse_layout(tn_parser_t* parser, const tn_op_text_t* op,
+                                const tn_value_text_t* list, const char* first, const char* second,
+                                int rank, int64_t* out_positions) {
   bool is_seen[TN_MAX_RANK] = {false};
   int position = 0;
   if (list->kind != TN_TEXT_LIST || list->count != rank) {
@@ -304,8 +323,9 @@ static tn_status_t parse_layout(tn_parser_t* parser, const tn_op_text_t* op, con
     if (item->kind == TN_TEXT_WORD)
       role = strcmp(item->text, first) == 0 ? 0 : strcmp(item->text, second) == 0 ? 1 : -1;
     if (role < 0 || role >= rank || is_seen[role]) {
-      return tn_lexer_error(&parser->lexer, item->at, "dim_numbers: expected %s, %s and 0..%d once each",
-                            first, second, rank - 3);
+      return tn_lexer_error(&parser->lexer, item->at,
+                            "dim_numbers: expected %s, %s and 0..%d once each", first, second,
+                            rank - 3);
     }
     is_seen[role] = true;
     out_positions[role] = position;
@@ -314,7 +334,8 @@ static tn_status_t parse_layout(tn_parser_t* parser, const tn_op_text_t* op, con
 }
 
 // A window attribute: in "window = {..}", or on its own under its generic name.
-static const tn_value_text_t* window_value(const tn_op_text_t* op, const char* pretty, const char* generic) {
+static const tn_value_text_t* window_value(const tn_op_text_t* op, const char* pretty,
+                                           const char* generic) {
   const tn_value_text_t* window = tn_value_find(&op->attrs, "window");
   const tn_value_text_t* value = window ? tn_value_find(window, pretty) : NULL;
   return value ? value : tn_value_find(&op->attrs, generic);
@@ -353,7 +374,8 @@ tn_status_t tn_parse_build_convolution(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(window_ints(parser, op, "lhs_dilate", "lhs_dilation", conv.spatial, 1, conv.lhs_dilation));
   TN_TRY(window_ints(parser, op, "rhs_dilate", "rhs_dilation", conv.spatial, 1, conv.rhs_dilation));
   TN_TRY(window_ints(parser, op, "reverse", "window_reversal", conv.spatial, 0, is_reversed));
-  TN_TRY(split_padding(parser, op, window_value(op, "pad", "padding"), conv.spatial, conv.low, conv.high));
+  TN_TRY(split_padding(parser, op, window_value(op, "pad", "padding"), conv.spatial, conv.low,
+                       conv.high));
   const int64_t one = 1;
   TN_TRY(tn_op_text_ints(parser, op, "feature_group_count", 1, &one, &conv.groups, NULL));
   TN_TRY(tn_op_text_ints(parser, op, "batch_group_count", 1, &one, &conv.batch_groups, NULL));
@@ -369,7 +391,8 @@ tn_status_t tn_parse_build_convolution(tn_parser_t* parser, tn_op_text_t* op) {
     x = tn_convert(parser->graph, x, op->outputs[0].dtype);
     weight = tn_convert(parser->graph, weight, op->outputs[0].dtype);
   }
-  tn_op_text_return(op, parser,
-                    tn_transpose(parser->graph, tn_convolution(parser->graph, x, weight, &conv), back));
+  tn_op_text_return(
+      op, parser,
+      tn_transpose(parser->graph, tn_convolution(parser->graph, x, weight, &conv), back));
   return TN_OK;
 }

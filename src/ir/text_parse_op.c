@@ -13,7 +13,8 @@ static unsigned bucket_of(const char* text, size_t length) {
 static tn_name_text_t* find_name(tn_parser_t* parser, const tn_token_t* token) {
   tn_name_text_t* name = parser->scope->buckets[bucket_of(token->text, token->length)];
   for (; name; name = name->next) {
-    if (name->length == token->length && memcmp(name->text, token->text, token->length) == 0) return name;
+    if (name->length == token->length && memcmp(name->text, token->text, token->length) == 0)
+      return name;
   }
   return NULL;
 }
@@ -21,8 +22,8 @@ static tn_name_text_t* find_name(tn_parser_t* parser, const tn_token_t* token) {
 tn_status_t tn_parse_define(tn_parser_t* parser, const tn_token_t* token, int count,
                             const tn_node_t* const* nodes) {
   if (find_name(parser, token)) {
-    return tn_lexer_error(&parser->lexer, token->text, "%%%.*s is defined twice", (int)token->length,
-                          token->text);
+    return tn_lexer_error(&parser->lexer, token->text, "%%%.*s is defined twice",
+                          (int)token->length, token->text);
   }
   tn_name_text_t* name = TN_ARENA_NEW(&parser->arena, tn_name_text_t);
   const tn_node_t** copies = tn_arena_copy(&parser->arena, nodes, sizeof(*nodes) * (size_t)count);
@@ -55,27 +56,30 @@ static tn_status_t parse_operand(tn_parser_t* parser, tn_op_text_t* op) {
   if (token.kind != TN_TOKEN_VALUE) return tn_parse_unexpected(parser, "a value '%name'");
   const tn_name_text_t* name = find_name(parser, &token);
   if (!name) {
-    return tn_lexer_error(&parser->lexer, token.text, "%%%.*s is not defined here%s", (int)token.length,
-                          token.text, parser->depth ? " (regions cannot use values from outside)" : "");
+    return tn_lexer_error(&parser->lexer, token.text, "%%%.*s is not defined here%s",
+                          (int)token.length, token.text,
+                          parser->depth ? " (regions cannot use values from outside)" : "");
   }
   if (token.index >= name->count) {
-    return tn_lexer_error(&parser->lexer, token.text, "%%%.*s has %d results, got #%lld", (int)token.length,
-                          token.text, name->count, (long long)token.index);
+    return tn_lexer_error(&parser->lexer, token.text, "%%%.*s has %d results, got #%lld",
+                          (int)token.length, token.text, name->count, (long long)token.index);
   }
-  TN_TRY(grow(parser, sizeof(*op->operands), op->operand_count, &op->operand_capacity, &op->operands));
+  TN_TRY(
+      grow(parser, sizeof(*op->operands), op->operand_count, &op->operand_capacity, &op->operands));
   op->operands[op->operand_count++] = name->nodes[token.index];
   tn_lexer_next(&parser->lexer);
   return TN_OK;
 }
 
-static tn_status_t parse_type_list(tn_parser_t* parser, tn_type_t** types, int* count, int* capacity,
-                                   bool in_parens) {
+static tn_status_t parse_type_list(tn_parser_t* parser, tn_type_t** types, int* count,
+                                   int* capacity, bool in_parens) {
   if (in_parens && tn_parse_accept(parser, ')')) return TN_OK;
   do {
     TN_TRY(grow(parser, sizeof(tn_type_t), *count, capacity, types));
     TN_TRY(tn_parse_type(parser, &(*types)[(*count)]));
     ++*count;
-    if (in_parens && tn_token_is_punct(&parser->lexer.token, '{')) TN_TRY(tn_parse_skip_balanced(parser));
+    if (in_parens && tn_token_is_punct(&parser->lexer.token, '{'))
+      TN_TRY(tn_parse_skip_balanced(parser));
   } while (tn_parse_accept(parser, ','));
   return in_parens ? tn_parse_expect(parser, ')') : TN_OK;
 }
@@ -128,7 +132,8 @@ static tn_status_t parse_region_inside(tn_parser_t* parser, bool has_args) {
   }
   tn_op_text_t last;
   TN_TRY(tn_parse_body(parser, &last));
-  for (int i = 0; i < last.operand_count; ++i) tn_graph_add_result(parser->graph, last.operands[i], NULL);
+  for (int i = 0; i < last.operand_count; ++i)
+    tn_graph_add_result(parser->graph, last.operands[i], NULL);
   return tn_parse_expect(parser, '}');
 }
 
@@ -178,7 +183,8 @@ static tn_status_t parse_ranges(tn_parser_t* parser, tn_op_text_t* op) {
       tn_value_text_t value = {.kind = TN_TEXT_INT, .integer = 1};
       if (i == 1) TN_TRY(tn_parse_expect(parser, ':'));
       if (i < 2 || tn_parse_accept(parser, ':')) {
-        if (parser->lexer.token.kind != TN_TOKEN_INT) return tn_parse_unexpected(parser, "an integer");
+        if (parser->lexer.token.kind != TN_TOKEN_INT)
+          return tn_parse_unexpected(parser, "an integer");
         value.at = parser->lexer.token.text;
         sscanf(value.at, "%lld", (long long*)&value.integer);
         tn_lexer_next(&parser->lexer);
@@ -273,11 +279,13 @@ typedef struct tn_result_name {
 } tn_result_name_t;
 
 // "%a, %b:2 =" into |names|.
-static tn_status_t parse_result_names(tn_parser_t* parser, tn_result_name_t* names, int* out_count) {
+static tn_status_t parse_result_names(tn_parser_t* parser, tn_result_name_t* names,
+                                      int* out_count) {
   *out_count = 0;
   if (parser->lexer.token.kind != TN_TOKEN_VALUE) return TN_OK;
   do {
-    if (parser->lexer.token.kind != TN_TOKEN_VALUE) return tn_parse_unexpected(parser, "a result '%name'");
+    if (parser->lexer.token.kind != TN_TOKEN_VALUE)
+      return tn_parse_unexpected(parser, "a result '%name'");
     if (*out_count == TN_MAX_RESULTS) return tn_parse_unexpected(parser, "at most 16 results");
     tn_result_name_t* name = &names[(*out_count)++];
     name->token = parser->lexer.token;
@@ -321,7 +329,8 @@ static tn_status_t check_results(tn_parser_t* parser, const tn_op_text_t* op) {
       op->has_arrow ? op->outputs : op->inputs + (op->input_count ? op->input_count - 1 : 0);
   int count = op->has_arrow ? op->output_count : op->input_count ? 1 : 0;
   if (op->has_arrow && count != op->result_count) {
-    return TN_OP_TEXT_ERROR(parser, op, "expected %d result types, got %d", op->result_count, count);
+    return TN_OP_TEXT_ERROR(parser, op, "expected %d result types, got %d", op->result_count,
+                            count);
   }
   for (int i = 0; i < count && i < op->result_count; ++i) {
     if (!op->results[i] || tn_type_equal(&op->results[i]->types[0], &types[i])) continue;
@@ -373,7 +382,8 @@ tn_status_t tn_parse_statement(tn_parser_t* parser, tn_op_text_t* op, bool* out_
     next += names[i].count;
   }
   if (next != op->result_count && name_count) {
-    return TN_OP_TEXT_ERROR(parser, op, "has %d results, other than the names before '='", op->result_count);
+    return TN_OP_TEXT_ERROR(parser, op, "has %d results, other than the names before '='",
+                            op->result_count);
   }
   return TN_OK;
 }

@@ -7,7 +7,8 @@
 // ---- which nodes, under which names -----------------------------------------------------------------------
 // Marks everything the results need; parameters are always there.
 static void mark_live(const tn_graph_t* graph, int32_t* numbers) {
-  for (int i = 0; i < tn_graph_result_count(graph); ++i) numbers[tn_graph_result_at(graph, i)->node->id] = 1;
+  for (int i = 0; i < tn_graph_result_count(graph); ++i)
+    numbers[tn_graph_result_at(graph, i)->node->id] = 1;
   for (uint32_t id = tn_graph_node_limit(graph); id-- > 0;) {
     if (!numbers[id]) continue;
     const tn_node_t* node = tn_graph_node_at(graph, id);
@@ -29,10 +30,12 @@ void tn_print_value(tn_printer_t* printer, const tn_node_t* node) {
   if (node->op == TN_OP_PARAM) {
     tn_text_add(printer->text, "%%arg%lld", (long long)tn_node_int(node, TN_ATTR_INDEX, 0));
   } else if (node->op == TN_OP_RESULT) {
-    tn_text_add(printer->text, "%%%d#%u", printer->numbers[node->operands[0]->id], node->user_index);
+    tn_text_add(printer->text, "%%%d#%u", printer->numbers[node->operands[0]->id],
+                node->user_index);
   } else {
     // The second result of rng_bit_generator are the bits; the first, the next state, has no node.
-    tn_text_add(printer->text, node->op == TN_OP_RNG_BITS ? "%%%d#1" : "%%%d", printer->numbers[node->id]);
+    tn_text_add(printer->text, node->op == TN_OP_RNG_BITS ? "%%%d#1" : "%%%d",
+                printer->numbers[node->id]);
   }
 }
 
@@ -81,7 +84,8 @@ static tn_status_t print_function(tn_text_t* text, const tn_graph_t* graph, cons
   number_nodes(graph, numbers);
   tn_printer_t printer = {.text = text, .numbers = numbers};
   tn_text_add(text, "  func.func %s@%s(", is_private ? "private " : "", name);
-  for (int i = 0; i < tn_graph_param_count(graph); ++i) print_param(text, tn_graph_param_at(graph, i), i);
+  for (int i = 0; i < tn_graph_param_count(graph); ++i)
+    print_param(text, tn_graph_param_at(graph, i), i);
   tn_text_add(text, ")");
   int result_count = tn_graph_result_count(graph);
   if (result_count) {
@@ -116,7 +120,8 @@ static tn_status_t print_function(tn_text_t* text, const tn_graph_t* graph, cons
       params[i] = tn_graph_param(body, &node->operands[i]->types[0], NULL);
     }
     if (!status) status = tn_composite_expand(body, node, params, results);
-    for (int i = 0; !status && i < node->result_count; ++i) tn_graph_add_result(body, results[i], NULL);
+    for (int i = 0; !status && i < node->result_count; ++i)
+      tn_graph_add_result(body, results[i], NULL);
     char body_name[128];
     tn_print_body_name(node, numbers[id], body_name, sizeof body_name);
     if (!status) status = print_function(text, body, body_name, true);
@@ -133,7 +138,8 @@ tn_status_t tn_graph_print(const tn_graph_t* graph, char** out_text) {
   tn_text_add(&text, "module {\n");
   tn_status_t status = print_function(&text, graph, "main", false);
   tn_text_add(&text, "}\n");
-  if (!status && text.is_out_of_memory) status = TN_ERROR(TN_RESOURCE_EXHAUSTED, "print: out of memory");
+  if (!status && text.is_out_of_memory)
+    status = TN_ERROR(TN_RESOURCE_EXHAUSTED, "print: out of memory");
   if (status) {
     free(text.data);
     return status;

@@ -17,10 +17,13 @@ static void print_operands(tn_printer_t* printer, const tn_node_t* node) {
     tn_print_value(printer, node->operands[i]);
   }
 }
-static void print_type(tn_printer_t* printer, const tn_type_t* type) { tn_text_type(printer->text, type); }
+static void print_type(tn_printer_t* printer, const tn_type_t* type) {
+  tn_text_type(printer->text, type);
+}
 
 // " : (operand types, |extra|) -> result types"
-static void print_signature_with(tn_printer_t* printer, const tn_node_t* node, const tn_type_t* extra) {
+static void print_signature_with(tn_printer_t* printer, const tn_node_t* node,
+                                 const tn_type_t* extra) {
   ADD(" : (");
   for (int i = 0; i < node->operand_count; ++i) {
     if (i) ADD(", ");
@@ -104,7 +107,8 @@ static void print_comparator(tn_printer_t* printer, const char* direction, int p
     ADD("%s%%a%d: tensor<%s>, %%b%d: tensor<%s>", i ? ", " : "", i, type, i, type);
   }
   bool is_float = tn_dtype_is_float(operands[0]->types[0].dtype);
-  ADD("):\n        %%c = stablehlo.compare %s, %%a0, %%b0%s : (tensor<%s>, tensor<%s>) -> tensor<i1>\n",
+  ADD("):\n        %%c = stablehlo.compare %s, %%a0, %%b0%s : (tensor<%s>, tensor<%s>) -> "
+      "tensor<i1>\n",
       direction, is_float ? ", TOTALORDER" : "", first, first);
   ADD("        stablehlo.return %%c : tensor<i1>\n    }");
 }
@@ -134,9 +138,11 @@ static void print_slice(tn_printer_t* printer, const tn_node_t* node) {
   print_signature(printer, node);
 }
 
-static void print_index_dims(tn_printer_t* printer, const tn_node_t* node, const char* const* names) {
-  static const tn_attr_name_t attrs[] = {TN_ATTR_OFFSET_DIMS, TN_ATTR_COLLAPSED_DIMS, TN_ATTR_BATCHING_DIMS,
-                                         TN_ATTR_INDEX_BATCHING_DIMS, TN_ATTR_INDEX_MAP};
+static void print_index_dims(tn_printer_t* printer, const tn_node_t* node,
+                             const char* const* names) {
+  static const tn_attr_name_t attrs[] = {TN_ATTR_OFFSET_DIMS, TN_ATTR_COLLAPSED_DIMS,
+                                         TN_ATTR_BATCHING_DIMS, TN_ATTR_INDEX_BATCHING_DIMS,
+                                         TN_ATTR_INDEX_MAP};
   for (int i = 0; i < 5; ++i) {
     int64_t count;
     tn_node_ints(node, attrs[i], &count);
@@ -152,8 +158,9 @@ static void print_bounds(tn_printer_t* printer, const tn_node_t* node) {
   if (bounds != TN_BOUNDS_CLAMP) ADD(" {tn.bounds = \"%s\"}", tn_text_bounds.texts[bounds]);
 }
 static void print_gather(tn_printer_t* printer, const tn_node_t* node) {
-  static const char* const names[] = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims",
-                                      "start_indices_batching_dims", "start_index_map"};
+  static const char* const names[] = {"offset_dims", "collapsed_slice_dims",
+                                      "operand_batching_dims", "start_indices_batching_dims",
+                                      "start_index_map"};
   ADD("\"stablehlo.gather\"(");
   print_operands(printer, node);
   ADD(") <{dimension_numbers = #stablehlo.gather<");
@@ -164,14 +171,16 @@ static void print_gather(tn_printer_t* printer, const tn_node_t* node) {
   print_signature(printer, node);
 }
 static void print_scatter(tn_printer_t* printer, const tn_node_t* node) {
-  static const char* const names[] = {"update_window_dims", "inserted_window_dims", "input_batching_dims",
-                                      "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"};
+  static const char* const names[] = {"update_window_dims", "inserted_window_dims",
+                                      "input_batching_dims", "scatter_indices_batching_dims",
+                                      "scatter_dims_to_operand_dims"};
   ADD("\"stablehlo.scatter\"(");
   print_operands(printer, node);
   ADD(") <{scatter_dimension_numbers = #stablehlo.scatter<");
   print_index_dims(printer, node, names);
   ADD("}> (");
-  print_combiner(printer, (tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, 0), node->types[0].dtype);
+  print_combiner(printer, (tn_reduce_kind_t)tn_node_int(node, TN_ATTR_KIND, 0),
+                 node->types[0].dtype);
   ADD(")");
   print_bounds(printer, node);
   print_signature(printer, node);
@@ -219,9 +228,10 @@ static void print_window(tn_printer_t* printer, const tn_node_t* node) {
 static void print_sort(tn_printer_t* printer, const tn_node_t* node) {
   ADD("\"stablehlo.sort\"(");
   print_operands(printer, node);
-  ADD(") <{dimension = %lld : i64, is_stable = true}> (", (long long)tn_node_int(node, TN_ATTR_DIMENSION, 0));
-  print_comparator(printer, tn_node_int(node, TN_ATTR_DESCENDING, 0) ? "GT" : "LT", node->operand_count,
-                   node->operands);
+  ADD(") <{dimension = %lld : i64, is_stable = true}> (",
+      (long long)tn_node_int(node, TN_ATTR_DIMENSION, 0));
+  print_comparator(printer, tn_node_int(node, TN_ATTR_DESCENDING, 0) ? "GT" : "LT",
+                   node->operand_count, node->operands);
   ADD(")");
   print_signature(printer, node);
 }
@@ -251,7 +261,8 @@ static void print_convolution(tn_printer_t* printer, const tn_node_t* node) {
   print_ints(printer, ", lhs_dilate = ", node, TN_ATTR_BASE_DILATION);
   print_ints(printer, ", rhs_dilate = ", node, TN_ATTR_WINDOW_DILATION);
   ADD("} {batch_group_count = %lld : i64, feature_group_count = %lld : i64}",
-      (long long)tn_node_int(node, TN_ATTR_BATCH_GROUPS, 1), (long long)tn_node_int(node, TN_ATTR_GROUPS, 1));
+      (long long)tn_node_int(node, TN_ATTR_BATCH_GROUPS, 1),
+      (long long)tn_node_int(node, TN_ATTR_GROUPS, 1));
   print_signature(printer, node);
 }
 
@@ -268,7 +279,8 @@ static void print_dict(tn_printer_t* printer, const tn_node_t* node, int first) 
   ADD("{");
   for (int i = first; i < node->attr_count; ++i) {
     ADD("%s%s = ", i > first ? ", " : "", tn_attr_text(node->attrs[i].name));
-    if (node->op != TN_OP_COMPOSITE && node->op != TN_OP_CUSTOM_CALL && node->attrs[i].name == TN_ATTR_KIND) {
+    if (node->op != TN_OP_COMPOSITE && node->op != TN_OP_CUSTOM_CALL &&
+        node->attrs[i].name == TN_ATTR_KIND) {
       ADD("\"%s\"", tn_text_kinds.texts[node->attrs[i].as.integer]);
     } else {
       tn_text_attr_value(printer->text, &node->attrs[i]);
@@ -276,7 +288,8 @@ static void print_dict(tn_printer_t* printer, const tn_node_t* node, int first) 
   }
   ADD("}");
 }
-static void print_call(tn_printer_t* printer, const tn_node_t* node, const char* name, int first_attr) {
+static void print_call(tn_printer_t* printer, const tn_node_t* node, const char* name,
+                       int first_attr) {
   ADD("stablehlo.custom_call @%s(", name);
   print_operands(printer, node);
   ADD(")");
@@ -311,7 +324,9 @@ static void print_plain(tn_printer_t* printer, const tn_node_t* node, bool has_s
       print_ints(printer, ", high = ", node, TN_ATTR_HIGH);
       print_ints(printer, ", interior = ", node, TN_ATTR_INTERIOR);
       break;
-    case TN_OP_CONCAT: ADD(", dim = %lld", (long long)tn_node_int(node, TN_ATTR_DIMENSION, 0)); break;
+    case TN_OP_CONCAT:
+      ADD(", dim = %lld", (long long)tn_node_int(node, TN_ATTR_DIMENSION, 0));
+      break;
     case TN_OP_DYNAMIC_SLICE: print_ints(printer, ", sizes = ", node, TN_ATTR_SIZES); break;
     default: break;
   }

@@ -39,8 +39,8 @@ size_t tn_attention_forward_workspace(const tn_attention_t* attention, int threa
   const int64_t floats = round_scratch(TN_ISA_PICK(tn_attention_table)->forward_scratch(attention));
   return (size_t)floats * (size_t)(thread_count > 0 ? thread_count : 1) * sizeof(float);
 }
-void tn_attention_forward(tn_pool_t* pool, const tn_attention_t* attention, void* workspace, void* out,
-                          const int64_t* out_stride, float* out_lse) {
+void tn_attention_forward(tn_pool_t* pool, const tn_attention_t* attention, void* workspace,
+                          void* out, const int64_t* out_stride, float* out_lse) {
   const tn_attention_table_t* table = TN_ISA_PICK(tn_attention_table);
   job_t job = {.table = table,
                .attention = attention,
@@ -49,16 +49,18 @@ void tn_attention_forward(tn_pool_t* pool, const tn_attention_t* attention, void
                .out = out,
                .out_stride = out_stride,
                .out_lse = out_lse};
-  const int64_t tasks = attention->batch * attention->heads * tn_attention_block_count(attention->length);
+  const int64_t tasks =
+      attention->batch * attention->heads * tn_attention_block_count(attention->length);
   tn_pool_run(pool, tasks, 1, forward_tasks, &job);
 }
 
 size_t tn_attention_backward_workspace(const tn_attention_t* attention, int thread_count) {
-  const int64_t floats = round_scratch(TN_ISA_PICK(tn_attention_table)->backward_scratch(attention));
+  const int64_t floats =
+      round_scratch(TN_ISA_PICK(tn_attention_table)->backward_scratch(attention));
   return (size_t)floats * (size_t)(thread_count > 0 ? thread_count : 1) * sizeof(float);
 }
-void tn_attention_backward(tn_pool_t* pool, const tn_attention_t* attention, const tn_attention_grad_t* grad,
-                           void* workspace) {
+void tn_attention_backward(tn_pool_t* pool, const tn_attention_t* attention,
+                           const tn_attention_grad_t* grad, void* workspace) {
   const tn_attention_table_t* table = TN_ISA_PICK(tn_attention_table);
   job_t job = {.table = table,
                .attention = attention,

@@ -38,8 +38,8 @@ typedef struct tn_attention {
 // |out| [b, h, l, size_v] with |out_stride|; |out_lse| [b, h, l] contiguous f32, optional: log of the sum of
 // exp.
 size_t tn_attention_forward_workspace(const tn_attention_t* attention, int thread_count);
-void tn_attention_forward(tn_pool_t* pool, const tn_attention_t* attention, void* workspace, void* out,
-                          const int64_t* out_stride, float* out_lse);
+void tn_attention_forward(tn_pool_t* pool, const tn_attention_t* attention, void* workspace,
+                          void* out, const int64_t* out_stride, float* out_lse);
 
 // Gradients by recomputation. |out|, |lse| from the forward. dq, dk, dv have strides of their own (elements
 // of {batch, head, row}); dk and dv have heads_kv heads (query heads of a group are summed in order). Each
@@ -52,7 +52,7 @@ typedef struct tn_attention_grad {
   int64_t dq_stride[3], dk_stride[3], dv_stride[3];
 } tn_attention_grad_t;
 size_t tn_attention_backward_workspace(const tn_attention_t* attention, int thread_count);
-void tn_attention_backward(tn_pool_t* pool, const tn_attention_t* attention, const tn_attention_grad_t* grad,
-                           void* workspace);
+void tn_attention_backward(tn_pool_t* pool, const tn_attention_t* attention,
+                           const tn_attention_grad_t* grad, void* workspace);
 
 #endif  // TN_KERNELS_ATTENTION_H_

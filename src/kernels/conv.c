@@ -10,15 +10,13 @@ typedef struct tn_conv_state {
   const tn_gemm_table_t* gemm;
   const tn_conv_table_t* table;
   tn_conv_part_t part;
-  const char* in;       // f32 copy, or the input itself
-  const char* original; // input before widening
+  const char* in;        // f32 copy, or the input itself
+  const char* original;  // input before widening
   const tn_convolve_t* source;
   char *weights, *slice_sums, *per_thread;
 } tn_conv_state_t;
 
-static int64_t min_i64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 // ---- input to f32 ----------------------------------------------------------------------------------------------
 // Task: one line of the input along its fastest dimension in the copy, for every (batch, group, others).
@@ -30,19 +28,23 @@ static void widen_lines(void* context, int64_t begin, int64_t end, int worker) {
   const int64_t* d = to->in_dims;
   for (int64_t task = begin; task < end; ++task) {
     int64_t rest = task, source = 0, copy = 0;
-    const int64_t dims[] = {d[1], d[0], channels_last ? d[2] : to->in_channels, to->groups, to->batch};
+    const int64_t dims[] = {d[1], d[0], channels_last ? d[2] : to->in_channels, to->groups,
+                            to->batch};
     const int64_t steps[] = {from->in_strides[1], from->in_strides[0],
-                             channels_last ? from->in_strides[2] : from->in_channel, from->in_group, from->in_batch};
+                             channels_last ? from->in_strides[2] : from->in_channel, from->in_group,
+                             from->in_batch};
     const int64_t copy_steps[] = {to->in_strides[1], to->in_strides[0],
-                                  channels_last ? to->in_strides[2] : to->in_channel, to->in_group, to->in_batch};
+                                  channels_last ? to->in_strides[2] : to->in_channel, to->in_group,
+                                  to->in_batch};
     for (int i = 0; i < 5; ++i) {
       const int64_t at = rest % dims[i];
       rest /= dims[i];
       source += at * steps[i];
       copy += at * copy_steps[i];
     }
-    s->table->widen(to->dtype, s->original + source * 2, channels_last ? from->in_channel : from->in_strides[2],
-                    (float*)s->in + copy, channels_last ? to->in_channels : d[2]);
+    s->table->widen(to->dtype, s->original + source * 2,
+                    channels_last ? from->in_channel : from->in_strides[2], (float*)s->in + copy,
+                    channels_last ? to->in_channels : d[2]);
   }
 }
 
@@ -77,9 +79,11 @@ static int64_t weight_run(const tn_conv_state_t* s, int64_t k, int64_t* step, in
   return offset;
 }
 
-static char* weight_region(const tn_conv_state_t* s, int64_t group, int64_t row_block, int64_t k_block) {
+static char* weight_region(const tn_conv_state_t* s, int64_t group, int64_t row_block,
+                           int64_t k_block) {
   const int64_t blocks = (s->plan->max_k + TN_GEMM_BLOCK - 1) / TN_GEMM_BLOCK;
-  return s->weights + (size_t)((group * s->plan->row_blocks + row_block) * blocks + k_block) * s->plan->weight_region;
+  return s->weights + (size_t)((group * s->plan->row_blocks + row_block) * blocks + k_block) *
+                          s->plan->weight_region;
 }
 
 // Task: one (group, block of rows, block of k), packed as tiles of A.
@@ -95,8 +99,9 @@ static void pack_weights(void* context, int64_t begin, int64_t end, int worker) 
     const int64_t group = task / k_blocks / p->row_blocks;
     const int64_t rows = min_i64(p->block_rows, g->out_channels - row_block * p->block_rows);
     const int64_t k0 = k_block * TN_GEMM_BLOCK, k1 = min_i64(s->part.k, k0 + TN_GEMM_BLOCK);
-    const char* weight = (const char*)g->weight +
-                         (group * g->weight_group + row_block * p->block_rows * g->weight_out) * (int64_t)in_size;
+    const char* weight =
+        (const char*)g->weight +
+        (group * g->weight_group + row_block * p->block_rows * g->weight_out) * (int64_t)in_size;
     char* out = weight_region(s, group, row_block, k_block);
     const tn_gemm_tiles_t tiles = tn_gemm_tiles(rows);
     for (int64_t t = 0; t < tiles.count; ++t) {
@@ -105,7 +110,8 @@ static void pack_weights(void* context, int64_t begin, int64_t end, int worker) 
         int64_t step, length;
         const int64_t offset = weight_run(s, k, &step, &length) + start * g->weight_out;
         if (length > k1 - k) length = k1 - k;
-        s->gemm->pack_a(g->dtype, weight + offset * (int64_t)in_size, g->weight_out, step, height, length, out);
+        s->gemm->pack_a(g->dtype, weight + offset * (int64_t)in_size, g->weight_out, step, height,
+                        length, out);
         out += (size_t)(length * height) * element;
         k += length;
       }
@@ -129,17 +135,19 @@ static tn_gemm_finish_t finish_of(const tn_conv_state_t* s, int64_t group, int64
 }
 
 // Finishes [rows, cols] sums of pixels from |first| on, in runs of pixels that lie on one line of the result.
-static void finish_pixels(const tn_conv_state_t* s, const tn_gemm_finish_t* finish, const char* sum, int64_t sum_row,
-                          int64_t rows, int64_t first, int64_t cols) {
+static void finish_pixels(const tn_conv_state_t* s, const tn_gemm_finish_t* finish, const char* sum,
+                          int64_t sum_row, int64_t rows, int64_t first, int64_t cols) {
   const tn_conv_image_t* m = &s->part.image;
   const int64_t size = (int64_t)tn_dtype_size(s->plan->g.out_dtype);
   int line = TN_CONV_PIXEL_DIMS - 1;  // dimensions from here on are one line
   int64_t line_length = m->extent[line];
-  while (line > 0 && (m->extent[line - 1] == 1 || m->out_step[line - 1] == finish->out_col * line_length)) {
+  while (line > 0 &&
+         (m->extent[line - 1] == 1 || m->out_step[line - 1] == finish->out_col * line_length)) {
     line_length *= m->extent[--line];
   }
   for (int64_t done = 0; done < cols;) {
-    const int64_t pixel = first + done, count = min_i64(line_length - pixel % line_length, cols - done);
+    const int64_t pixel = first + done,
+                  count = min_i64(line_length - pixel % line_length, cols - done);
     int64_t rest = pixel / line_length, offset = pixel % line_length * finish->out_col;
     for (int d = line - 1; d >= 0; --d) {
       offset += rest % m->extent[d] * m->out_step[d];
@@ -173,19 +181,25 @@ static void run_tasks(void* context, int64_t begin, int64_t end, int worker) {
     rest /= col_blocks;
     const int64_t slice = rest % part->slices;
     rest /= part->slices;
-    const int64_t row_block = rest % p->row_blocks, row = row_block * p->block_rows, group = rest / p->row_blocks;
+    const int64_t row_block = rest % p->row_blocks, row = row_block * p->block_rows,
+                  group = rest / p->row_blocks;
     tn_conv_image_t image = part->image;
     image.in = s->in + group * g->in_group * p->element;
     tn_gemm_block_t block = {.rows = min_i64(p->block_rows, g->out_channels - row),
-                             .cols = min_i64(p->block_cols, part->pixels - col), .panel = p->panel,
-                             .b_row = p->panel, .b_is_padded = true, .a_row = 1, .sum = sums,
+                             .cols = min_i64(p->block_cols, part->pixels - col),
+                             .panel = p->panel,
+                             .b_row = p->panel,
+                             .b_is_padded = true,
+                             .a_row = 1,
+                             .sum = sums,
                              .sum_row = p->block_cols};
     if (part->slices > 1) {
       const int64_t at = ((slice * g->groups + group) * g->out_channels + row) * part->pixels + col;
       block.sum = s->slice_sums + (size_t)at * element;
       block.sum_row = part->pixels;
     }
-    const int64_t k_begin = slice * part->slice_length, k_end = min_i64(part->k, k_begin + part->slice_length);
+    const int64_t k_begin = slice * part->slice_length,
+                  k_end = min_i64(part->k, k_begin + part->slice_length);
     int64_t k = k_begin;
     do {
       block.depth = min_i64(TN_GEMM_BLOCK, k_end - k);
@@ -195,10 +209,12 @@ static void run_tasks(void* context, int64_t begin, int64_t end, int worker) {
       block.b_panel = block.depth * p->panel;
       block.accumulate = k > k_begin;
       if (p->element == 8) {
-        if (block.depth) s->table->pack_f64(&image, col, block.cols, k, block.depth, p->panel, (double*)b_packed);
+        if (block.depth)
+          s->table->pack_f64(&image, col, block.cols, k, block.depth, p->panel, (double*)b_packed);
         s->gemm->block_f64(&block);
       } else {
-        if (block.depth) s->table->pack_f32(&image, col, block.cols, k, block.depth, p->panel, (float*)b_packed);
+        if (block.depth)
+          s->table->pack_f32(&image, col, block.cols, k, block.depth, p->panel, (float*)b_packed);
         s->gemm->block_f32(&block);
       }
       k += block.depth;
@@ -218,12 +234,14 @@ static void run_depthwise(void* context, int64_t begin, int64_t end, int worker)
   float* sums = (float*)(s->per_thread + (size_t)worker * (p->b_size + p->sum_size));
   const int64_t col_blocks = (s->part.pixels + TN_CONV_DEPTHWISE_COLS - 1) / TN_CONV_DEPTHWISE_COLS;
   for (int64_t task = begin; task < end; ++task) {
-    const int64_t col = task % col_blocks * TN_CONV_DEPTHWISE_COLS, group = task / col_blocks * TN_CONV_DEPTHWISE_GROUPS;
+    const int64_t col = task % col_blocks * TN_CONV_DEPTHWISE_COLS,
+                  group = task / col_blocks * TN_CONV_DEPTHWISE_GROUPS;
     const int64_t cols = min_i64(TN_CONV_DEPTHWISE_COLS, s->part.pixels - col);
     const int64_t groups = min_i64(TN_CONV_DEPTHWISE_GROUPS, g->groups - group);
     tn_conv_image_t image = s->part.image;
     image.in = s->in + group * g->in_group * p->element;
-    s->table->depthwise_f32(&image, col, (int)cols, groups, g->in_group, (const float*)weight_region(s, group, 0, 0),
+    s->table->depthwise_f32(&image, col, (int)cols, groups, g->in_group,
+                            (const float*)weight_region(s, group, 0, 0),
                             (int64_t)(p->weight_region / sizeof(float)), sums, ROW);
     tn_gemm_finish_t finish = finish_of(s, group, 0);
     finish.out_row = g->out_group;
@@ -264,13 +282,17 @@ size_t tn_conv_workspace(const tn_convolve_t* conv, int thread_count) {
   tn_conv_plan_t p;
   tn_conv_plan(conv, thread_count, TN_ISA_PICK(tn_gemm_table), TN_ISA_PICK(tn_conv_table), &p);
   if (p.is_gemm) return tn_gemm_workspace(&p.gemm, thread_count);
-  return p.input_size + p.weight_size + p.slice_size + (p.b_size + p.sum_size) * (size_t)thread_count;
+  return p.input_size + p.weight_size + p.slice_size +
+         (p.b_size + p.sum_size) * (size_t)thread_count;
 }
 
 void tn_conv_run(const tn_convolve_t* conv, tn_pool_t* pool, void* workspace) {
   tn_conv_plan_t p;
-  tn_conv_state_t s = {.plan = &p, .gemm = TN_ISA_PICK(tn_gemm_table), .table = TN_ISA_PICK(tn_conv_table),
-                       .in = conv->in, .original = conv->in};
+  tn_conv_state_t s = {.plan = &p,
+                       .gemm = TN_ISA_PICK(tn_gemm_table),
+                       .table = TN_ISA_PICK(tn_conv_table),
+                       .in = conv->in,
+                       .original = conv->in};
   tn_conv_plan(conv, pool ? tn_pool_thread_count(pool) : 1, s.gemm, s.table, &p);
   if (p.is_gemm) {
     tn_gemm_run(&p.gemm, pool, workspace);
@@ -304,18 +326,22 @@ void tn_conv_run(const tn_convolve_t* conv, tn_pool_t* pool, void* workspace) {
     const double pack_cost = (double)(g->groups * g->out_channels * s.part.k);
     const double flops = 2.0 * pack_cost * (double)s.part.pixels;
     tn_pool_t* task_pool = flops < 3e5 ? NULL : pool;
-    tn_pool_run(pack_cost < 2e4 ? NULL : pool, packs, pack_cost / (double)(packs + 1) < 8192 ? 4 : 1, pack_weights, &s);
+    tn_pool_run(pack_cost < 2e4 ? NULL : pool, packs,
+                pack_cost / (double)(packs + 1) < 8192 ? 4 : 1, pack_weights, &s);
     if (p.is_depthwise && s.part.k > 0) {
-      const int64_t blocks = (s.part.pixels + TN_CONV_DEPTHWISE_COLS - 1) / TN_CONV_DEPTHWISE_COLS *
-                             ((g->groups + TN_CONV_DEPTHWISE_GROUPS - 1) / TN_CONV_DEPTHWISE_GROUPS);
+      const int64_t blocks =
+          (s.part.pixels + TN_CONV_DEPTHWISE_COLS - 1) / TN_CONV_DEPTHWISE_COLS *
+          ((g->groups + TN_CONV_DEPTHWISE_GROUPS - 1) / TN_CONV_DEPTHWISE_GROUPS);
       tn_pool_run(task_pool, blocks, 1, run_depthwise, &s);
       continue;
     }
     const int64_t tasks = g->groups * p.row_blocks * s.part.slices *
                           ((s.part.pixels + p.block_cols - 1) / p.block_cols);
     const double task_flops = flops / (double)tasks + 1;
-    tn_pool_run(task_pool, tasks, task_flops > 2e5 ? 1 : (int64_t)(2e5 / task_flops) + 1, run_tasks, &s);
-    if (s.part.slices > 1) tn_pool_run(task_pool, g->groups * g->out_channels, 1, combine_slices, &s);
+    tn_pool_run(task_pool, tasks, task_flops > 2e5 ? 1 : (int64_t)(2e5 / task_flops) + 1, run_tasks,
+                &s);
+    if (s.part.slices > 1)
+      tn_pool_run(task_pool, g->groups * g->out_channels, 1, combine_slices, &s);
   }
 }
 
@@ -352,7 +378,8 @@ tn_convolve_t tn_conv_backward_data(const tn_convolve_t* f, const void* grad_out
   return g;
 }
 
-tn_convolve_t tn_conv_backward_weight(const tn_convolve_t* f, const void* grad_out, void* grad_weight) {
+tn_convolve_t tn_conv_backward_weight(const tn_convolve_t* f, const void* grad_out,
+                                      void* grad_weight) {
   tn_convolve_t g = *f;
   g.out_dtype = f->dtype;
   g.batch = f->in_channels;

@@ -21,12 +21,13 @@ enum { TN_CONV_AXES = 3 };
 // Zero-initialise, then set what is present. Strides in elements, any value; groups have strides of their own, so a
 // group may lie along the channels or along the batch (StableHLO's batch_group_count).
 typedef struct tn_convolve {
-  tn_dtype_t dtype;      // of in and weight: F32 F64 F16 BF16
-  tn_dtype_t out_dtype;  // the same, or F32 for 16-bit floats
-  int spatial;           // 1..3 axes
+  tn_dtype_t dtype;                                  // of in and weight: F32 F64 F16 BF16
+  tn_dtype_t out_dtype;                              // the same, or F32 for 16-bit floats
+  int spatial;                                       // 1..3 axes
   int64_t batch, groups, in_channels, out_channels;  // channels per group
   int64_t in_dims[TN_CONV_AXES], kernel[TN_CONV_AXES], out_dims[TN_CONV_AXES];
-  int64_t stride[TN_CONV_AXES], low[TN_CONV_AXES], in_dilation[TN_CONV_AXES], dilation[TN_CONV_AXES];
+  int64_t stride[TN_CONV_AXES], low[TN_CONV_AXES], in_dilation[TN_CONV_AXES],
+      dilation[TN_CONV_AXES];
   const void* in;
   int64_t in_batch, in_group, in_channel, in_strides[TN_CONV_AXES];
   const void* weight;
@@ -46,9 +47,11 @@ int64_t tn_conv_slice_length(int64_t outputs, int64_t k);
 
 // Gradients of |forward| (its dtype everywhere) as convolutions:
 // the gradient of in, written to |grad_in| (laid out as in) from |grad_out| (laid out as out) and weight;
-tn_convolve_t tn_conv_backward_data(const tn_convolve_t* forward, const void* grad_out, void* grad_in);
+tn_convolve_t tn_conv_backward_data(const tn_convolve_t* forward, const void* grad_out,
+                                    void* grad_in);
 // the gradient of weight, written to |grad_weight| (laid out as weight) from |grad_out| and in.
-tn_convolve_t tn_conv_backward_weight(const tn_convolve_t* forward, const void* grad_out, void* grad_weight);
+tn_convolve_t tn_conv_backward_weight(const tn_convolve_t* forward, const void* grad_out,
+                                      void* grad_weight);
 
 #ifdef __cplusplus
 }

@@ -1,21 +1,13 @@
 #include "kernels/conv_plan.h"
 
-static int64_t min_i64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-static int64_t max_i64(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t modulo(int64_t a, int64_t b) {
   const int64_t r = a % b;
   return r < 0 ? r + b : r;
 }
-static size_t round_64(size_t size) {
-  return (size + 63) & ~(size_t)63;
-}
+static size_t round_64(size_t size) { return (size + 63) & ~(size_t)63; }
 
 int64_t tn_conv_slice_length(int64_t outputs, int64_t k) {
   return tn_gemm_slice_length(TN_F32, outputs, k);
@@ -79,20 +71,34 @@ static bool plan_gemm(tn_conv_plan_t* p) {
     if (pixels == 1) {
       in_step = g->in_strides[a] * g->stride[a];
       out_step = g->out_strides[a];
-    } else if (g->in_strides[a] * g->stride[a] != in_step * pixels || g->out_strides[a] != out_step * pixels) {
+    } else if (g->in_strides[a] * g->stride[a] != in_step * pixels ||
+               g->out_strides[a] != out_step * pixels) {
       return false;
     }
     pixels *= g->out_dims[a];
   }
-  p->gemm = (tn_gemm_t){
-      .dtype = g->dtype, .out_dtype = g->out_dtype, .batch_rank = 1, .batch_dims = {g->batch},
-      .m = g->out_channels, .n = pixels, .k = g->in_channels, .a = g->weight, .b = g->in, .c = g->out,
-      .a_row = g->weight_out, .a_col = g->weight_in,
-      .b_batch = {g->in_batch}, .b_row = g->in_channel, .b_col = in_step,
-      .c_batch = {g->out_batch}, .c_row = g->out_channel, .c_col = out_step,
-      .activation = g->activation};
+  p->gemm = (tn_gemm_t){.dtype = g->dtype,
+                        .out_dtype = g->out_dtype,
+                        .batch_rank = 1,
+                        .batch_dims = {g->batch},
+                        .m = g->out_channels,
+                        .n = pixels,
+                        .k = g->in_channels,
+                        .a = g->weight,
+                        .b = g->in,
+                        .c = g->out,
+                        .a_row = g->weight_out,
+                        .a_col = g->weight_in,
+                        .b_batch = {g->in_batch},
+                        .b_row = g->in_channel,
+                        .b_col = in_step,
+                        .c_batch = {g->out_batch},
+                        .c_row = g->out_channel,
+                        .c_col = out_step,
+                        .activation = g->activation};
   p->gemm.row_bias = g->bias;
-  p->gemm.row_bias_stride = g->bias ? g->bias_stride : 1;  // not 0: the plan must not depend on a pointer
+  p->gemm.row_bias_stride =
+      g->bias ? g->bias_stride : 1;  // not 0: the plan must not depend on a pointer
   return true;
 }
 
@@ -116,7 +122,9 @@ void tn_conv_part(const tn_conv_plan_t* p, int64_t residue, tn_conv_part_t* part
     axis->step = g->stride[a];
     // Taps t with first * stride + t * dilation - low divisible by holes: every |period|-th from t0 on.
     int64_t t0 = 0, period = 1;
-    while (t0 < g->kernel[a] && modulo(first * g->stride[a] + t0 * g->dilation[a] - g->low[a], holes) != 0) ++t0;
+    while (t0 < g->kernel[a] &&
+           modulo(first * g->stride[a] + t0 * g->dilation[a] - g->low[a], holes) != 0)
+      ++t0;
     while (modulo(period * g->dilation[a], holes) != 0) ++period;
     axis->taps = t0 < g->kernel[a] ? ceil_div(g->kernel[a] - t0, period) : 0;
     axis->start = axis->taps ? (first * g->stride[a] + t0 * g->dilation[a] - g->low[a]) / holes : 0;
@@ -136,7 +144,8 @@ void tn_conv_part(const tn_conv_plan_t* p, int64_t residue, tn_conv_part_t* part
     if (m->extent[d] == 1) continue;
     if (m->extent[inner] == 1 || m->out_step[d] < m->out_step[inner]) inner = d;
   }
-  const int64_t extent = m->extent[inner], in_step = m->in_step[inner], out_step = m->out_step[inner];
+  const int64_t extent = m->extent[inner], in_step = m->in_step[inner],
+                out_step = m->out_step[inner];
   const int axis = m->axis[inner];
   for (int d = inner; d < TN_CONV_PIXEL_DIMS - 1; ++d) {
     m->extent[d] = m->extent[d + 1];
@@ -205,23 +214,27 @@ void tn_conv_plan(const tn_convolve_t* conv, int thread_count, const tn_gemm_tab
     cols = ceil_div(cols / 2, p->panel) * p->panel;
   }
   int64_t row_blocks = ceil_div(rows, 1024);
-  while (g->groups * ceil_div(p->max_pixels, cols) * p->slices * row_blocks < enough && rows / row_blocks > 24) {
+  while (g->groups * ceil_div(p->max_pixels, cols) * p->slices * row_blocks < enough &&
+         rows / row_blocks > 24) {
     row_blocks *= 2;
   }
   p->block_cols = cols;
-  p->block_rows = min_i64(rows, ceil_div(ceil_div(rows, TN_GEMM_TILE_ROWS), row_blocks) * TN_GEMM_TILE_ROWS);
+  p->block_rows =
+      min_i64(rows, ceil_div(ceil_div(rows, TN_GEMM_TILE_ROWS), row_blocks) * TN_GEMM_TILE_ROWS);
   p->row_blocks = ceil_div(rows, p->block_rows);
   const size_t element = (size_t)p->element;
-  p->is_depthwise = conv_table->depthwise_f32 != NULL && p->element == 4 && g->in_channels == 1 && rows == 1 && g->groups >= 4 && p->slices == 1 &&
-                    p->max_k > 0 && p->max_k <= TN_CONV_DEPTHWISE_TAPS &&
-                    steps_fit;
+  p->is_depthwise = conv_table->depthwise_f32 != NULL && p->element == 4 && g->in_channels == 1 &&
+                    rows == 1 && g->groups >= 4 && p->slices == 1 && p->max_k > 0 &&
+                    p->max_k <= TN_CONV_DEPTHWISE_TAPS && steps_fit;
   if (p->is_depthwise) {
     p->weight_region = (size_t)(p->max_k + TN_GEMM_PACK_SLACK) * element;
     p->weight_size = round_64(p->weight_region * (size_t)g->groups);
-    p->sum_size = round_64((size_t)TN_CONV_DEPTHWISE_GROUPS * (TN_CONV_DEPTHWISE_COLS + 8) * element);
+    p->sum_size =
+        round_64((size_t)TN_CONV_DEPTHWISE_GROUPS * (TN_CONV_DEPTHWISE_COLS + 8) * element);
     return;
   }
-  const int64_t k_blocks = max_i64(1, ceil_div(p->max_k, TN_GEMM_BLOCK)), depth = min_i64(p->max_k, TN_GEMM_BLOCK);
+  const int64_t k_blocks = max_i64(1, ceil_div(p->max_k, TN_GEMM_BLOCK)),
+                depth = min_i64(p->max_k, TN_GEMM_BLOCK);
   p->weight_region = round_64((size_t)(p->block_rows * depth + TN_GEMM_PACK_SLACK) * element);
   p->weight_size = p->weight_region * (size_t)(g->groups * p->row_blocks * k_blocks);
   p->slice_size = round_64((size_t)slice_sums * element);

@@ -8,12 +8,13 @@
 enum { TN_CONV_DEPTHWISE_GROUPS = 64 };  // groups whose sums a thread holds
 
 typedef struct tn_conv_plan {
-  tn_convolve_t g;     // normal form: three axes; 16-bit input replaced by its f32 copy (|in| is set at run time)
-  bool is_gemm;        // one tap: |gemm| does it all
+  tn_convolve_t
+      g;  // normal form: three axes; 16-bit input replaced by its f32 copy (|in| is set at run time)
+  bool is_gemm;  // one tap: |gemm| does it all
   tn_gemm_t gemm;
-  bool is_depthwise;   // one channel in and out per group
-  bool widens;         // |in| is copied to f32 first
-  int element;         // bytes of a sum
+  bool is_depthwise;                             // one channel in and out per group
+  bool widens;                                   // |in| is copied to f32 first
+  int element;                                   // bytes of a sum
   int64_t residue_dims[TN_CONV_AXES], residues;  // classes of out positions mod in_dilation
   int panel;
   int64_t block_rows, row_blocks;  // of out channels

@@ -83,8 +83,8 @@ typedef struct {
     char* b = out;                                                                                 \
     for (int64_t j = 0; j < n; ++j, a += xs1, b += os1) *(T*)(void*)b = *(const T*)(const void*)a; \
   }
-static void move_strided(int64_t size, int64_t rows, int64_t n, const char* x, int64_t xs0, int64_t xs1,
-                         char* out, int64_t os0, int64_t os1) {
+static void move_strided(int64_t size, int64_t rows, int64_t n, const char* x, int64_t xs0,
+                         int64_t xs1, char* out, int64_t os0, int64_t os1) {
   switch (size) {
     case 1: MOVE(uint8_t) break;
     case 2: MOVE(uint16_t) break;
@@ -96,7 +96,8 @@ static void move_strided(int64_t size, int64_t rows, int64_t n, const char* x, i
 
 #define RUNS(bytes) \
   for (int64_t i = 0; i < rows; ++i, x += xs0, out += os0) memcpy(out, x, bytes)
-static void move_runs(int64_t bytes, int64_t rows, const char* x, int64_t xs0, char* out, int64_t os0) {
+static void move_runs(int64_t bytes, int64_t rows, const char* x, int64_t xs0, char* out,
+                      int64_t os0) {
   switch (bytes) {  // short runs as plain moves
     case 4: RUNS(4); break;
     case 8: RUNS(8); break;
@@ -109,8 +110,8 @@ static void move_runs(int64_t bytes, int64_t rows, const char* x, int64_t xs0, c
 }
 
 // |rows| rows of |n| elements.
-static void copy_rows(const copy_plan_t* p, int64_t rows, int64_t n, const char* x, int64_t xs0, char* out,
-                      int64_t os0) {
+static void copy_rows(const copy_plan_t* p, int64_t rows, int64_t n, const char* x, int64_t xs0,
+                      char* out, int64_t os0) {
   const int64_t xs1 = p->xs[p->rank - 1], os1 = p->os[p->rank - 1];
   if (p->from == p->to) {
     if (os1 == p->to_size && xs1 == p->from_size) {
@@ -137,13 +138,15 @@ static void copy_rows(const copy_plan_t* p, int64_t rows, int64_t n, const char*
         from = (const char*)from_stage;
       }
       p->table->convert(p->from, from, p->to, os1 == p->to_size ? (void*)to : to_stage, m);
-      if (os1 != p->to_size) move_strided(p->to_size, 1, m, (const char*)to_stage, 0, p->to_size, to, 0, os1);
+      if (os1 != p->to_size)
+        move_strided(p->to_size, 1, m, (const char*)to_stage, 0, p->to_size, to, 0, os1);
     }
   }
 }
 
 // |rows| x |columns| of the last two dimensions; x is dense down the rows, out along the columns.
-static void copy_tile(const copy_plan_t* p, int64_t rows, int64_t columns, const char* x, char* out) {
+static void copy_tile(const copy_plan_t* p, int64_t rows, int64_t columns, const char* x,
+                      char* out) {
   const int64_t xs = p->xs[p->rank - 1], os = p->os[p->rank - 2];
   if (p->from == p->to) {
     p->table->transpose((size_t)p->to_size, rows, columns, x, xs, out, os);
@@ -155,7 +158,8 @@ static void copy_tile(const copy_plan_t* p, int64_t rows, int64_t columns, const
     const int64_t m = rows - i < STAGE_ROWS ? rows - i : STAGE_ROWS;
     for (int64_t j = 0; j < columns; j += STAGE_COLUMNS) {
       const int64_t n = columns - j < STAGE_COLUMNS ? columns - j : STAGE_COLUMNS;
-      p->table->transpose((size_t)p->from_size, m, n, x + i * p->from_size + j * xs, xs, stage, row_bytes);
+      p->table->transpose((size_t)p->from_size, m, n, x + i * p->from_size + j * xs, xs, stage,
+                          row_bytes);
       for (int64_t k = 0; k < m; ++k)
         p->table->convert(p->from, (const char*)stage + k * row_bytes, p->to,
                           out + (i + k) * os + j * p->to_size, n);
@@ -183,11 +187,13 @@ static void run_tasks(void* context, int64_t begin, int64_t end, int worker) {
     if (p->is_transpose) {
       const int64_t i = piece / p->tiles_across * TILE, j = piece % p->tiles_across * TILE;
       const int64_t m = p->dims[last - 1] - i, n = p->dims[last] - j;
-      copy_tile(p, m < TILE ? m : TILE, n < TILE ? n : TILE, x + i * p->xs[last - 1] + j * p->xs[last],
+      copy_tile(p, m < TILE ? m : TILE, n < TILE ? n : TILE,
+                x + i * p->xs[last - 1] + j * p->xs[last],
                 out + i * p->os[last - 1] + j * p->os[last]);
     } else if (p->chunks > 1 || outer_rank == 0) {
       const int64_t j = piece * p->chunk, n = p->dims[last] - j;
-      copy_rows(p, 1, n < p->chunk ? n : p->chunk, x + j * p->xs[last], 0, out + j * p->os[last], 0);
+      copy_rows(p, 1, n < p->chunk ? n : p->chunk, x + j * p->xs[last], 0, out + j * p->os[last],
+                0);
     } else {  // as many rows as the next dimension and the range have left
       rows = p->dims[last - 1] - index[last - 1];
       if (rows > end - task) rows = end - task;
@@ -224,8 +230,8 @@ static void run_plan(tn_pool_t* pool, copy_plan_t* p) {
   if (p->is_transpose) {
     p->tiles_across = (p->dims[last] + TILE - 1) / TILE;
     p->chunks = (p->dims[last - 1] + TILE - 1) / TILE * p->tiles_across;
-    task_elements =
-        (p->dims[last - 1] < TILE ? p->dims[last - 1] : TILE) * (p->dims[last] < TILE ? p->dims[last] : TILE);
+    task_elements = (p->dims[last - 1] < TILE ? p->dims[last - 1] : TILE) *
+                    (p->dims[last] < TILE ? p->dims[last] : TILE);
   } else {
     p->chunk = CHUNK;
     p->chunks = (p->dims[last] + CHUNK - 1) / CHUNK;
@@ -258,12 +264,14 @@ void tn_copy_fill(tn_pool_t* pool, tn_scalar_t value, const tn_view_t* out) {
 
 void tn_copy_pad(tn_pool_t* pool, const tn_view_t* x, tn_scalar_t value, const int64_t* low,
                  const int64_t* interior, const tn_view_t* out) {
-  const int64_t size = (int64_t)tn_dtype_size(x->dtype), out_size = (int64_t)tn_dtype_size(out->dtype);
+  const int64_t size = (int64_t)tn_dtype_size(x->dtype),
+                out_size = (int64_t)tn_dtype_size(out->dtype);
   tn_view_t from = *x, to = *out;
   bool is_empty = false, covers = true;
   for (int i = 0; i < x->rank; ++i) {
     const int64_t step = interior[i] + 1;
-    int64_t first = low[i] < 0 ? (-low[i] + step - 1) / step : 0;  // first element of x that lands inside
+    int64_t first =
+        low[i] < 0 ? (-low[i] + step - 1) / step : 0;  // first element of x that lands inside
     int64_t limit = out->dims[i] - low[i] > 0 ? (out->dims[i] - low[i] - 1) / step + 1 : 0;
     if (limit > x->dims[i]) limit = x->dims[i];
     const int64_t extent = limit > first ? limit - first : 0;

@@ -33,24 +33,30 @@ static tn_gemm_offsets_t batch_offsets(const tn_gemm_t* g, int64_t index) {
   return at;
 }
 
-static int64_t min_i64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static const char* at_const(const void* base, int64_t index, size_t size) {
   return (const char*)base + index * (int64_t)size;
 }
 
-static tn_gemm_finish_t finish_at(const tn_gemm_plan_t* p, const tn_gemm_offsets_t* at, int64_t i0, int64_t j0) {
+static tn_gemm_finish_t finish_at(const tn_gemm_plan_t* p, const tn_gemm_offsets_t* at, int64_t i0,
+                                  int64_t j0) {
   const tn_gemm_t* g = &p->g;
   const size_t size = tn_dtype_size(g->out_dtype);
-  tn_gemm_finish_t f = {.dtype = g->out_dtype, .activation = g->activation,
-                        .row_bias_first = p->is_transposed, .alpha = g->alpha, .beta = g->beta,
-                        .out_row = g->c_row, .out_col = g->c_col, .addend_row = g->addend_row,
-                        .addend_col = g->addend_col, .bias_stride = g->bias_stride,
+  tn_gemm_finish_t f = {.dtype = g->out_dtype,
+                        .activation = g->activation,
+                        .row_bias_first = p->is_transposed,
+                        .alpha = g->alpha,
+                        .beta = g->beta,
+                        .out_row = g->c_row,
+                        .out_col = g->c_col,
+                        .addend_row = g->addend_row,
+                        .addend_col = g->addend_col,
+                        .bias_stride = g->bias_stride,
                         .row_bias_stride = g->row_bias_stride};
   f.out = (char*)g->c + (at->c + i0 * g->c_row + j0 * g->c_col) * (int64_t)size;
-  if (g->addend) f.addend = at_const(g->addend, at->addend + i0 * g->addend_row + j0 * g->addend_col, size);
+  if (g->addend)
+    f.addend = at_const(g->addend, at->addend + i0 * g->addend_row + j0 * g->addend_col, size);
   if (g->bias) f.bias = at_const(g->bias, j0 * g->bias_stride, size);
   if (g->row_bias) f.row_bias = at_const(g->row_bias, i0 * g->row_bias_stride, size);
   return f;
@@ -69,11 +75,18 @@ static void* sum_at(const tn_gemm_plan_t* p, const tn_gemm_block_t* block, int64
 }
 
 // m = 1: B is read where it lies.
-static void run_row(const tn_gemm_run_t* run, const tn_gemm_task_t* task, const char* a, const char* b, bool is_last) {
+static void run_row(const tn_gemm_run_t* run, const tn_gemm_task_t* task, const char* a,
+                    const char* b, bool is_last) {
   const tn_gemm_t* g = &run->plan->g;
   const tn_gemm_block_t* block = &task->block;
-  const tn_gemv_t row = {.cols = block->cols, .depth = block->depth, .a = a, .a_col = g->a_col, .b = b,
-                         .b_row = g->b_row, .b_col = g->b_col, .sum = block->sum};
+  const tn_gemv_t row = {.cols = block->cols,
+                         .depth = block->depth,
+                         .a = a,
+                         .a_col = g->a_col,
+                         .b = b,
+                         .b_row = g->b_row,
+                         .b_col = g->b_col,
+                         .sum = block->sum};
   run->table->gemv(g->dtype, &row);
   if (!is_last || block->finish_is_plain) return;
   const tn_gemm_finish_t finish = finish_at(run->plan, &task->at, task->i0, task->j0);
@@ -85,7 +98,8 @@ static void run_row(const tn_gemm_run_t* run, const tn_gemm_task_t* task, const 
 }
 
 // One block of k of a task, in chunks of columns.
-static void run_depth(const tn_gemm_run_t* run, const tn_gemm_task_t* task, int64_t k, const char* b, bool is_last) {
+static void run_depth(const tn_gemm_run_t* run, const tn_gemm_task_t* task, int64_t k,
+                      const char* b, bool is_last) {
   const tn_gemm_plan_t* p = run->plan;
   const tn_gemm_t* g = &p->g;
   const size_t in_size = tn_dtype_size(g->dtype), element = (size_t)p->element;
@@ -100,10 +114,11 @@ static void run_depth(const tn_gemm_run_t* run, const tn_gemm_task_t* task, int6
       block.b_is_padded = true;
       block.b = task->b_packed;
       if (p->shares_b) {
-        block.b = run->shared_b + (size_t)(k * panels * p->panel + (task->j0 + j) * block.depth) * element;
+        block.b = run->shared_b +
+                  (size_t)(k * panels * p->panel + (task->j0 + j) * block.depth) * element;
       } else {
-        run->table->pack_b(g->dtype, b + j * g->b_col * (int64_t)in_size, g->b_row, g->b_col, block.depth, block.cols,
-                           p->panel, task->b_packed);
+        run->table->pack_b(g->dtype, b + j * g->b_col * (int64_t)in_size, g->b_row, g->b_col,
+                           block.depth, block.cols, p->panel, task->b_packed);
       }
     } else {
       block.b = b + j * g->b_col * (int64_t)in_size;
@@ -120,12 +135,14 @@ static void run_depth(const tn_gemm_run_t* run, const tn_gemm_task_t* task, int6
 }
 
 // One task: rows [i0, i0 + block_rows) x cols [j0, ..) of batch |batch|, over k slice |slice|.
-static void run_block(const tn_gemm_run_t* run, int64_t batch, int64_t slice, int64_t i0, int64_t j0, int worker) {
+static void run_block(const tn_gemm_run_t* run, int64_t batch, int64_t slice, int64_t i0,
+                      int64_t j0, int worker) {
   const tn_gemm_plan_t* p = run->plan;
   const tn_gemm_t* g = &p->g;
   const size_t in_size = tn_dtype_size(g->dtype), element = (size_t)p->element;
   char* a_packed = run->per_thread + (size_t)worker * run->per_thread_size;
-  tn_gemm_task_t task = {.at = batch_offsets(g, batch), .i0 = i0, .j0 = j0, .b_packed = a_packed + p->a_size};
+  tn_gemm_task_t task = {
+      .at = batch_offsets(g, batch), .i0 = i0, .j0 = j0, .b_packed = a_packed + p->a_size};
   tn_gemm_block_t* block = &task.block;
   block->rows = min_i64(p->block_rows, g->m - i0);
   block->cols = min_i64(p->block_cols, g->n - j0);
@@ -194,15 +211,17 @@ static void pack_shared_b(void* context, int64_t begin, int64_t end, int worker)
   const tn_gemm_plan_t* p = run->plan;
   const tn_gemm_t* g = &p->g;
   const size_t in_size = tn_dtype_size(g->dtype);
-  const int64_t panels = (g->n + p->panel - 1) / p->panel, offset = batch_offsets(g, run->batch_index).b;
+  const int64_t panels = (g->n + p->panel - 1) / p->panel,
+                offset = batch_offsets(g, run->batch_index).b;
   for (int64_t task = begin; task < end;) {
     // Neighbouring panels of one block of k at once, so that rows of B are read in longer runs.
     const int64_t k = task / panels * TN_GEMM_BLOCK, j = task % panels * p->panel;
     const int64_t count = min_i64(end - task, panels - task % panels);
     const int64_t depth = min_i64(TN_GEMM_BLOCK, g->k - k);
     char* out = run->shared_b + (size_t)(k * panels * p->panel + j * depth) * (size_t)p->element;
-    run->table->pack_b(g->dtype, at_const(g->b, offset + k * g->b_row + j * g->b_col, in_size), g->b_row, g->b_col,
-                       depth, min_i64(count * p->panel, g->n - j), p->panel, out);
+    run->table->pack_b(g->dtype, at_const(g->b, offset + k * g->b_row + j * g->b_col, in_size),
+                       g->b_row, g->b_col, depth, min_i64(count * p->panel, g->n - j), p->panel,
+                       out);
     task += count;
   }
 }
@@ -256,8 +275,9 @@ bool tn_gemm_supports(tn_dtype_t dtype, tn_dtype_t out_dtype) {
     case TN_I32:
     case TN_I64:
     case TN_U8:
-      return (out_dtype == dtype && dtype != TN_BOOL) || ((out_dtype == TN_I32 || out_dtype == TN_I64) &&
-                                                          tn_dtype_size(out_dtype) >= tn_dtype_size(dtype));
+      return (out_dtype == dtype && dtype != TN_BOOL) ||
+             ((out_dtype == TN_I32 || out_dtype == TN_I64) &&
+              tn_dtype_size(out_dtype) >= tn_dtype_size(dtype));
     default: return false;
   }
 }
@@ -291,7 +311,8 @@ void tn_gemm_run(const tn_gemm_t* gemm, tn_pool_t* pool, void* workspace) {
   run.per_thread_size = p.a_size + p.b_size + p.scratch_size;
   const int64_t tasks = p.row_blocks * p.col_blocks * p.slices;
   if (p.shares_b) {
-    const int64_t packs = (p.g.n + p.panel - 1) / p.panel * ((p.g.k + TN_GEMM_BLOCK - 1) / TN_GEMM_BLOCK);
+    const int64_t packs =
+        (p.g.n + p.panel - 1) / p.panel * ((p.g.k + TN_GEMM_BLOCK - 1) / TN_GEMM_BLOCK);
     for (run.batch_index = 0; run.batch_index < p.batch; ++run.batch_index) {
       tn_pool_run(pool, packs, 4, pack_shared_b, &run);
       tn_pool_run(pool, tasks, p.grain, run_tasks, &run);
@@ -299,5 +320,6 @@ void tn_gemm_run(const tn_gemm_t* gemm, tn_pool_t* pool, void* workspace) {
   } else {
     tn_pool_run(pool, p.batch * tasks, p.grain, run_tasks, &run);
   }
-  if (p.slices > 1) tn_pool_run(pool, p.batch * p.g.m, 4096 / (p.g.n * p.slices) + 1, combine_slices, &run);
+  if (p.slices > 1)
+    tn_pool_run(pool, p.batch * p.g.m, 4096 / (p.g.n * p.slices) + 1, combine_slices, &run);
 }

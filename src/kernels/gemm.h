@@ -49,13 +49,13 @@ typedef struct tn_gemm {
   int64_t b_batch[TN_GEMM_BATCH], b_row, b_col;
   int64_t c_batch[TN_GEMM_BATCH], c_row, c_col;
   // Epilogue. Floats only, except alpha and beta being 1.
-  float alpha;          // 0 means not given: 1 (a true alpha of 0 is a case for the caller)
-  float beta;           // factor of addend; 0: addend is not read
-  const void* addend;   // out_dtype, or NULL; may be c itself with c's strides
+  float alpha;         // 0 means not given: 1 (a true alpha of 0 is a case for the caller)
+  float beta;          // factor of addend; 0: addend is not read
+  const void* addend;  // out_dtype, or NULL; may be c itself with c's strides
   int64_t addend_batch[TN_GEMM_BATCH], addend_row, addend_col;
-  const void* bias;     // out_dtype, along n (same for all batches), or NULL
+  const void* bias;  // out_dtype, along n (same for all batches), or NULL
   int64_t bias_stride;
-  const void* row_bias; // out_dtype, along m, or NULL
+  const void* row_bias;  // out_dtype, along m, or NULL
   int64_t row_bias_stride;
   tn_activation_t activation;
 } tn_gemm_t;

@@ -12,15 +12,9 @@ int64_t tn_gemm_slice_length(tn_dtype_t dtype, int64_t outputs, int64_t k) {
   return (blocks + slices - 1) / slices * TN_GEMM_BLOCK;
 }
 
-static int64_t min_i64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-static size_t round_64(size_t size) {
-  return (size + 63) & ~(size_t)63;
-}
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static size_t round_64(size_t size) { return (size + 63) & ~(size_t)63; }
 
 static void swap_i64(int64_t* a, int64_t* b) {
   const int64_t t = *a;
@@ -60,8 +54,9 @@ static void normalize_batch(tn_gemm_t* g) {
     g->addend_batch[rank] = g->beta != 0 ? g->addend_batch[i] : 0;
     const int64_t d = g->batch_dims[rank];
     const int last = rank - 1;
-    if (rank > 0 && g->a_batch[last] == g->a_batch[rank] * d && g->b_batch[last] == g->b_batch[rank] * d &&
-        g->c_batch[last] == g->c_batch[rank] * d && g->addend_batch[last] == g->addend_batch[rank] * d) {
+    if (rank > 0 && g->a_batch[last] == g->a_batch[rank] * d &&
+        g->b_batch[last] == g->b_batch[rank] * d && g->c_batch[last] == g->c_batch[rank] * d &&
+        g->addend_batch[last] == g->addend_batch[rank] * d) {
       g->batch_dims[last] *= d;
       g->a_batch[last] = g->a_batch[rank];
       g->b_batch[last] = g->b_batch[rank];
@@ -77,7 +72,7 @@ static void normalize_batch(tn_gemm_t* g) {
     const int i = g->batch_rank - 1;
     if (g->b_batch[i] != 0 || g->row_bias_stride != 0) break;
     if (g->a_batch[i] != g->a_row * g->m || g->c_batch[i] != g->c_row * g->m ||
-               (g->beta != 0 && g->addend_batch[i] != g->addend_row * g->m)) {
+        (g->beta != 0 && g->addend_batch[i] != g->addend_row * g->m)) {
       break;
     }
     g->m *= g->batch_dims[i];
@@ -92,7 +87,8 @@ static bool wants_transpose(const tn_gemm_t* g) {
   return false;
 }
 
-void tn_gemm_plan(const tn_gemm_t* gemm, int thread_count, const tn_gemm_table_t* table, tn_gemm_plan_t* p) {
+void tn_gemm_plan(const tn_gemm_t* gemm, int thread_count, const tn_gemm_table_t* table,
+                  tn_gemm_plan_t* p) {
   *p = (tn_gemm_plan_t){.g = *gemm};
   tn_gemm_t* g = &p->g;
   if (g->alpha == 0) g->alpha = 1;
@@ -129,7 +125,8 @@ void tn_gemm_plan(const tn_gemm_t* gemm, int thread_count, const tn_gemm_table_t
   int64_t rows = BLOCK_ROWS, cols = BLOCK_COLS;
   p->is_serial = thread_count == 1 || flops < 4e5;
   if (!p->is_serial && p->batch < 4 * thread_count) {  // enough tasks to balance
-    while (p->batch * ceil_div(g->m, rows) * ceil_div(g->n, cols) < 4 * thread_count && (rows > 24 || cols > 64)) {
+    while (p->batch * ceil_div(g->m, rows) * ceil_div(g->n, cols) < 4 * thread_count &&
+           (rows > 24 || cols > 64)) {
       if (cols > 128 || rows <= 24) {
         cols /= 2;
       } else {
@@ -151,11 +148,13 @@ void tn_gemm_plan(const tn_gemm_t* gemm, int thread_count, const tn_gemm_table_t
   const bool b_fits = !is_small && g->b_col == 1;
   p->packs_a = !p->is_row && (!a_fits || (g->n > 256 && g->m > 12 && g->k > 64) ||
                               (g->a_col != 1 && g->n > 16 && g->k * g->a_col > 16384));
-  p->packs_b = !p->is_row && (!b_fits || g->n < lanes || (g->m > 24 && g->k * g->n * p->element > 48 * 1024));
+  p->packs_b = !p->is_row &&
+               (!b_fits || g->n < lanes || (g->m > 24 && g->k * g->n * p->element > 48 * 1024));
   p->shares_b = p->packs_b && p->row_blocks > 1 && p->slices == 1;
 
   const bool is_plain = g->beta == 0;
-  p->sums_in_c = p->slices == 1 && g->out_dtype == (is_f64 ? TN_F64 : TN_F32) && g->c_col == 1 && is_plain;
+  p->sums_in_c =
+      p->slices == 1 && g->out_dtype == (is_f64 ? TN_F64 : TN_F32) && g->c_col == 1 && is_plain;
   p->sums_in_scratch = p->slices == 1 && !p->sums_in_c && (!is_one_block || p->is_row);
   const int64_t tasks = p->batch * p->row_blocks * p->col_blocks;
   const double task_flops = flops / (double)tasks;
@@ -163,9 +162,12 @@ void tn_gemm_plan(const tn_gemm_t* gemm, int thread_count, const tn_gemm_table_t
 
   const size_t element = (size_t)p->element;
   const int64_t padded = ceil_div(p->block_cols, p->panel) * p->panel;
-  if (p->shares_b) p->shared_b_size = round_64((size_t)(g->k * ceil_div(g->n, p->panel) * p->panel) * element);
-  if (p->slices > 1) p->slice_size = round_64((size_t)(p->slices * p->batch * g->m * g->n) * element);
-  if (p->packs_a) p->a_size = round_64((size_t)(p->block_rows * k_block + TN_GEMM_PACK_SLACK) * element);
+  if (p->shares_b)
+    p->shared_b_size = round_64((size_t)(g->k * ceil_div(g->n, p->panel) * p->panel) * element);
+  if (p->slices > 1)
+    p->slice_size = round_64((size_t)(p->slices * p->batch * g->m * g->n) * element);
+  if (p->packs_a)
+    p->a_size = round_64((size_t)(p->block_rows * k_block + TN_GEMM_PACK_SLACK) * element);
   p->chunk_cols = p->block_cols;
   if (p->packs_b && !p->shares_b) {
     p->chunk_cols = min_i64(padded, CHUNK_PANELS * p->panel);

@@ -63,9 +63,10 @@ typedef struct tn_gemm_block {
   // Where sums accumulate, as T with column stride 1; NULL: nowhere (then |finish| is set and depth is all of k).
   void* sum;
   int64_t sum_row;
-  bool accumulate;                 // add to |sum| (else overwrite)
-  const tn_gemm_finish_t* finish;  // set when this is the last block of k; may write over |sum| itself
-  bool finish_is_plain;            // out is |sum| and there is nothing to do but the sum
+  bool accumulate;  // add to |sum| (else overwrite)
+  const tn_gemm_finish_t*
+      finish;            // set when this is the last block of k; may write over |sum| itself
+  bool finish_is_plain;  // out is |sum| and there is nothing to do but the sum
 } tn_gemm_block_t;
 
 // One row: sum[j] = sum over k of a[k * a_col] * b[k * b_row + j * b_col], B read where it lies.
@@ -83,17 +84,19 @@ typedef struct tn_gemm_table {
   int lanes_f32, lanes_f64;
   uint8_t panel_vectors[TN_GEMM_TILE_ROWS + 1];  // vectors per panel for the tallest tile's height
   // out[(p * depth + k) * panel + j]: b[k, p * panel + j], columns past |cols| are 0. |dtype| F32 F16 BF16 F64.
-  void (*pack_b)(tn_dtype_t dtype, const void* b, int64_t b_row, int64_t b_col, int64_t depth, int64_t cols,
-                 int panel, void* out);
+  void (*pack_b)(tn_dtype_t dtype, const void* b, int64_t b_row, int64_t b_col, int64_t depth,
+                 int64_t cols, int panel, void* out);
   // out[tile_start(t) * depth + k * height(t) + i]; up to TN_GEMM_PACK_SLACK elements behind the last are overwritten.
-  void (*pack_a)(tn_dtype_t dtype, const void* a, int64_t a_row, int64_t a_col, int64_t rows, int64_t depth,
-                 void* out);
+  void (*pack_a)(tn_dtype_t dtype, const void* a, int64_t a_row, int64_t a_col, int64_t rows,
+                 int64_t depth, void* out);
   void (*gemv)(tn_dtype_t dtype, const tn_gemv_t* gemv);
   void (*block_f32)(const tn_gemm_block_t* block);
   void (*block_f64)(const tn_gemm_block_t* block);
   // Applies |finish| to sums [rows, cols] that lie elsewhere.
-  void (*finish_f32)(const tn_gemm_finish_t* finish, const float* sum, int64_t sum_row, int64_t rows, int64_t cols);
-  void (*finish_f64)(const tn_gemm_finish_t* finish, const double* sum, int64_t sum_row, int64_t rows, int64_t cols);
+  void (*finish_f32)(const tn_gemm_finish_t* finish, const float* sum, int64_t sum_row,
+                     int64_t rows, int64_t cols);
+  void (*finish_f64)(const tn_gemm_finish_t* finish, const double* sum, int64_t sum_row,
+                     int64_t rows, int64_t cols);
 } tn_gemm_table_t;
 
 #endif  // TN_KERNELS_GEMM_TABLE_H_

@@ -83,20 +83,24 @@ static tn_status_t check_indices(const plan_t* p, const tn_view_t* indices, int 
     int64_t bad = 0;
     if (indices->dtype == TN_I64 && c.limit == c.size - 1) {  // one comparison each
       const uint64_t bias = p->bounds == TN_BOUNDS_WRAP ? (uint64_t)c.size : 0;
-      bad = !TN_ISA_PICK(tn_index_table)->are_inside(indices->data, count, bias, bias + (uint64_t)c.size);
+      bad = !TN_ISA_PICK(tn_index_table)
+                 ->are_inside(indices->data, count, bias, bias + (uint64_t)c.size);
     } else {
       for (int64_t i = 0; i < count; ++i)
-        bad |= is_bad(load_index((const char*)indices->data + i * size, indices->dtype), &c, p->bounds);
+        bad |= is_bad(load_index((const char*)indices->data + i * size, indices->dtype), &c,
+                      p->bounds);
     }
     if (!bad) return TN_OK;
   }
   do {
     int64_t offset = 0;
     for (int i = 0; i < indices->rank; ++i) offset += at[i] * indices->strides[i] * size;
-    const component_t* c = &p->component[vector_dim < 0 || p->component_count == 1 ? 0 : at[vector_dim]];
+    const component_t* c =
+        &p->component[vector_dim < 0 || p->component_count == 1 ? 0 : at[vector_dim]];
     const int64_t index = load_index((const char*)indices->data + offset, indices->dtype);
     if (is_bad(index, c, p->bounds))
-      return TN_ERROR(TN_OUT_OF_RANGE, "index %lld is out of bounds for dimension %d with size %lld",
+      return TN_ERROR(TN_OUT_OF_RANGE,
+                      "index %lld is out of bounds for dimension %d with size %lld",
                       (long long)index, c->dimension, (long long)c->size);
     int i = indices->rank - 1;
     for (; i >= 0; --i) {
@@ -128,8 +132,8 @@ static void move_elements(int64_t size, int64_t count, char* out, int64_t out_st
 }
 
 // One row of a block.
-static inline void move_row(const plan_t* p, int64_t extent, int64_t operand_stride, int64_t other_stride,
-                            char* operand, char* other) {
+static inline void move_row(const plan_t* p, int64_t extent, int64_t operand_stride,
+                            int64_t other_stride, char* operand, char* other) {
   if (p->is_scatter) {
     if (p->combine) {
       p->combine(extent, operand, operand_stride, other, other_stride);
@@ -189,20 +193,20 @@ static inline int64_t vector_offset(const plan_t* p, const char* index, int64_t 
     i += (i >> 63) & size;                                                                       \
     __VA_ARGS__                                                                                  \
   }
-#define FAST_LOOP(name, ...)                                                                        \
-  static void name(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low, \
-                   int64_t high, char* operand, char* other, const char* index) {                   \
-    const int64_t next_operand = d->operand, next_other = d->other,                                 \
-                  next = d->index; /* stores may alias *d */                                        \
-    (void)low, (void)high;                                                                          \
-    if (is_i64) {                                                                                   \
-      EACH_INDEX(int64_t, __VA_ARGS__)                                                              \
-    } else {                                                                                        \
-      EACH_INDEX(int32_t, __VA_ARGS__)                                                              \
-    }                                                                                               \
+#define FAST_LOOP(name, ...)                                                                   \
+  static void name(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step,         \
+                   int64_t low, int64_t high, char* operand, char* other, const char* index) { \
+    const int64_t next_operand = d->operand, next_other = d->other,                            \
+                  next = d->index; /* stores may alias *d */                                   \
+    (void)low, (void)high;                                                                     \
+    if (is_i64) {                                                                              \
+      EACH_INDEX(int64_t, __VA_ARGS__)                                                         \
+    } else {                                                                                   \
+      EACH_INDEX(int32_t, __VA_ARGS__)                                                         \
+    }                                                                                          \
   }
-typedef void (*fast_fn_t)(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step, int64_t low,
-                          int64_t high, char* operand, char* other, const char* index);
+typedef void (*fast_fn_t)(const dim_t* d, bool is_i64, int64_t n, int64_t size, int64_t step,
+                          int64_t low, int64_t high, char* operand, char* other, const char* index);
 // Clamped gathers get |size| 0 and the extent in |high|; dropping scatters have it in |high| too.
 #define FAST_GATHER(bytes)                                             \
   FAST_LOOP(gather_##bytes, memcpy(other, operand + i * step, bytes);) \
@@ -212,17 +216,19 @@ typedef void (*fast_fn_t)(const dim_t* d, bool is_i64, int64_t n, int64_t size, 
             memcpy(other, operand + i * step, bytes);)
 #define FAST_ASSIGN(bytes) \
   FAST_LOOP(assign_##bytes, if (i >= low && i < high) memcpy(operand + i * step, other, bytes);)
-#define FAST_SUM(name, T) \
-  FAST_LOOP(name,         \
-            if (i >= low && i < high) * (T*)(void*)(operand + i * step) += *(const T*)(const void*)other;)
+#define FAST_SUM(name, T)                                                        \
+  FAST_LOOP(name, if (i >= low && i < high) * (T*)(void*)(operand + i * step) += \
+                  *(const T*)(const void*)other;)
 // clang-format off
 FAST_GATHER(1) FAST_GATHER(2) FAST_GATHER(4) FAST_GATHER(8) FAST_GATHER(16) FAST_GATHER(32) FAST_GATHER(64)
 FAST_ASSIGN(1) FAST_ASSIGN(2) FAST_ASSIGN(4) FAST_ASSIGN(8) FAST_ASSIGN(16)
 FAST_SUM(sum_f32, float) FAST_SUM(sum_f64, double) FAST_SUM(sum_i32, uint32_t) FAST_SUM(sum_i64, uint64_t)
     // clang-format on
 
-    static fast_fn_t fast_loop(const plan_t* p, int64_t run, tn_reduce_kind_t kind, tn_dtype_t dtype) {
-  if (p->component_count != 1 || p->component[0].limit != p->component[0].size - 1 || p->block_rank != 1)
+    static fast_fn_t
+    fast_loop(const plan_t* p, int64_t run, tn_reduce_kind_t kind, tn_dtype_t dtype) {
+  if (p->component_count != 1 || p->component[0].limit != p->component[0].size - 1 ||
+      p->block_rank != 1)
     return NULL;
   if (p->index_dtype != TN_I64 && p->index_dtype != TN_I32) return NULL;
   if (!p->is_scatter) {
@@ -260,15 +266,15 @@ FAST_SUM(sum_f32, float) FAST_SUM(sum_f64, double) FAST_SUM(sum_i32, uint32_t) F
   }
 }
 
-static void point_row(plan_t* p, const dim_t* d, int64_t n, const dim_t* block, int64_t low, int64_t high,
-                      char* operand, char* other, const char* index) {
+static void point_row(plan_t* p, const dim_t* d, int64_t n, const dim_t* block, int64_t low,
+                      int64_t high, char* operand, char* other, const char* index) {
   if (p->fast && block[0].extent * p->size == p->run) {
     const component_t* c = &p->component[0];
     const bool is_i64 = p->index_dtype == TN_I64;
     if (!p->checks_late) {
       const bool clamps = p->bounds == TN_BOUNDS_CLAMP;
-      p->fast(d, is_i64, n, clamps ? 0 : c->size, c->step, low, high < c->size ? high : c->size, operand,
-              other, index);
+      p->fast(d, is_i64, n, clamps ? 0 : c->size, c->step, low, high < c->size ? high : c->size,
+              operand, other, index);
       return;
     }
     enum { CHUNK = 512 };
@@ -291,8 +297,8 @@ static void point_row(plan_t* p, const dim_t* d, int64_t n, const dim_t* block, 
       }
       if (d->index == 8 && d->operand == 0 && c->step == p->run && d->other == p->run &&
           (p->run == 4 || p->run == 8)) {
-        (p->run == 4 ? table->gather_4 : table->gather_8)(operand, (const int64_t*)(const void*)at, m,
-                                                          c->size, other + start * d->other);
+        (p->run == 4 ? table->gather_4 : table->gather_8)(operand, (const int64_t*)(const void*)at,
+                                                          m, c->size, other + start * d->other);
         continue;
       }
       p->fast(d, is_i64, m, c->size, c->step, low, high, operand + start * d->operand,
@@ -368,7 +374,8 @@ static int merge_dims(dim_t* dims, int count, int64_t size) {
       dims[++kept] = dims[i];
     }
   }
-  if (kept < 0) dims[++kept] = (dim_t){.extent = 1, .operand = size, .other = size, .is_disjoint = true};
+  if (kept < 0)
+    dims[++kept] = (dim_t){.extent = 1, .operand = size, .other = size, .is_disjoint = true};
   return kept + 1;
 }
 
@@ -390,7 +397,8 @@ static tn_status_t run_plan(tn_pool_t* pool, plan_t* p, const tn_view_t* indices
   if (p->is_scatter && kind != TN_REDUCE_ASSIGN) {
     p->combine = TN_ISA_PICK(tn_index_table)->combine[kind][dtype];
     if (!p->combine)
-      return TN_ERROR(TN_UNIMPLEMENTED, "scatter: reduction %d of %s", (int)kind, tn_dtype_name(dtype));
+      return TN_ERROR(TN_UNIMPLEMENTED, "scatter: reduction %d of %s", (int)kind,
+                      tn_dtype_name(dtype));
   }
   p->point_rank = merge_dims(p->point, p->point_rank, p->size);
   p->block_rank = merge_dims(p->block, p->block_rank, p->size);
@@ -417,14 +425,16 @@ static tn_status_t run_plan(tn_pool_t* pool, plan_t* p, const tn_view_t* indices
       if (extent >= wanted) break;
     }
     if (p->split >= 0 && best >= threads) {
-      const dim_t* d = p->split < p->point_rank ? &p->point[p->split] : &p->block[p->split - p->point_rank];
+      const dim_t* d =
+          p->split < p->point_rank ? &p->point[p->split] : &p->block[p->split - p->point_rank];
       p->piece = (d->extent + wanted - 1) / wanted;
       const int64_t lines = 64 / p->size;
       if (p->split >= p->point_rank) p->piece = (p->piece + lines - 1) / lines * lines;
       p->pieces = (d->extent + p->piece - 1) / p->piece;
     } else if (p->is_scatter &&
                p->component[0].limit ==
-                   p->component[0].size - 1) {  // every task reads all indices, so no more tasks than threads
+                   p->component[0].size -
+                       1) {  // every task reads all indices, so no more tasks than threads
       p->split = -1;
       p->piece = (p->component[0].size + threads - 1) / threads;
       p->pieces = (p->component[0].size + p->piece - 1) / p->piece;
@@ -438,8 +448,9 @@ static tn_status_t run_plan(tn_pool_t* pool, plan_t* p, const tn_view_t* indices
     p->split = -1;
     run_piece(p, 0);
   }
-  return atomic_load_explicit(&p->has_bad, memory_order_relaxed) ? check_indices(p, indices, vector_dim)
-                                                                 : TN_OK;
+  return atomic_load_explicit(&p->has_bad, memory_order_relaxed)
+             ? check_indices(p, indices, vector_dim)
+             : TN_OK;
 }
 
 // ---- the shapes -------------------------------------------------------------------------------------------
@@ -467,8 +478,8 @@ static void add_component(plan_t* p, const tn_view_t* operand, int dimension, in
 
 // Take and its inverse: |other| is |operand| with |dimension| replaced by the dims of |indices|.
 static tn_status_t run_rows(tn_pool_t* pool, const tn_view_t* operand, const tn_view_t* other,
-                            const tn_view_t* indices, int dimension, tn_bounds_t bounds, bool is_scatter,
-                            tn_reduce_kind_t kind) {
+                            const tn_view_t* indices, int dimension, tn_bounds_t bounds,
+                            bool is_scatter, tn_reduce_kind_t kind) {
   plan_t p = make_plan(operand, other, indices, is_scatter, bounds);
   const int64_t size = p.size, index_size = (int64_t)tn_dtype_size(indices->dtype);
   assert(other->rank == operand->rank - 1 + indices->rank);
@@ -486,14 +497,14 @@ static tn_status_t run_rows(tn_pool_t* pool, const tn_view_t* operand, const tn_
 }
 
 static tn_status_t run_along(tn_pool_t* pool, const tn_view_t* operand, const tn_view_t* other,
-                             const tn_view_t* indices, int dimension, tn_bounds_t bounds, bool is_scatter,
-                             tn_reduce_kind_t kind) {
+                             const tn_view_t* indices, int dimension, tn_bounds_t bounds,
+                             bool is_scatter, tn_reduce_kind_t kind) {
   plan_t p = make_plan(operand, other, indices, is_scatter, bounds);
   const int64_t size = p.size, index_size = (int64_t)tn_dtype_size(indices->dtype);
   for (int i = 0; i < indices->rank; ++i)
     p.point[p.point_rank++] =
-        (dim_t){indices->dims[i], i == dimension ? 0 : operand->strides[i] * size, other->strides[i] * size,
-                indices->strides[i] * index_size, i != dimension};
+        (dim_t){indices->dims[i], i == dimension ? 0 : operand->strides[i] * size,
+                other->strides[i] * size, indices->strides[i] * index_size, i != dimension};
   add_component(&p, operand, dimension, 1, 0);
   return run_plan(pool, &p, indices, -1, kind, operand->dtype);
 }
@@ -520,7 +531,8 @@ static tn_status_t run_general(tn_pool_t* pool, const tn_view_t* operand, const 
   for (int i = 0; i < other->rank; ++i) {
     if (contains(dims->offset, dims->offset_count, i, NULL)) continue;
     if (index_dim == vector_dim) ++index_dim;
-    dim_t d = {other->dims[i], 0, other->strides[i] * size, indices->strides[index_dim] * index_size, false};
+    dim_t d = {other->dims[i], 0, other->strides[i] * size,
+               indices->strides[index_dim] * index_size, false};
     int at;
     if (contains(dims->index_batching, dims->batching_count, index_dim, &at)) {
       d.operand = operand->strides[dims->batching[at]] * size;
@@ -539,8 +551,8 @@ static tn_status_t run_general(tn_pool_t* pool, const tn_view_t* operand, const 
     const int64_t j = dims->offset[offset++];
     slice[i] = slice_sizes ? slice_sizes[i] : other->dims[j];
     const bool is_indexed = contains(dims->map, dims->map_count, i, NULL);
-    p.block[p.block_rank++] = (dim_t){slice[i], operand->strides[i] * size, other->strides[j] * size, 0,
-                                      !is_indexed || slice[i] == 1};
+    p.block[p.block_rank++] = (dim_t){slice[i], operand->strides[i] * size,
+                                      other->strides[j] * size, 0, !is_indexed || slice[i] == 1};
   }
   const int64_t vector_stride = vector_dim >= 0 ? indices->strides[vector_dim] * index_size : 0;
   for (int k = 0; k < dims->map_count; ++k)
@@ -548,16 +560,17 @@ static tn_status_t run_general(tn_pool_t* pool, const tn_view_t* operand, const 
   return run_plan(pool, &p, indices, vector_dim, kind, operand->dtype);
 }
 
-tn_status_t tn_index_take(tn_pool_t* pool, const tn_view_t* x, const tn_view_t* indices, int dimension,
-                          tn_bounds_t bounds, const tn_view_t* out) {
+tn_status_t tn_index_take(tn_pool_t* pool, const tn_view_t* x, const tn_view_t* indices,
+                          int dimension, tn_bounds_t bounds, const tn_view_t* out) {
   return run_rows(pool, x, out, indices, dimension, bounds, false, TN_REDUCE_ASSIGN);
 }
-tn_status_t tn_index_put(tn_pool_t* pool, const tn_view_t* indices, const tn_view_t* updates, int dimension,
-                         tn_reduce_kind_t kind, tn_bounds_t bounds, const tn_view_t* out) {
+tn_status_t tn_index_put(tn_pool_t* pool, const tn_view_t* indices, const tn_view_t* updates,
+                         int dimension, tn_reduce_kind_t kind, tn_bounds_t bounds,
+                         const tn_view_t* out) {
   return run_rows(pool, out, updates, indices, dimension, bounds, true, kind);
 }
-tn_status_t tn_index_take_along(tn_pool_t* pool, const tn_view_t* x, const tn_view_t* indices, int dimension,
-                                tn_bounds_t bounds, const tn_view_t* out) {
+tn_status_t tn_index_take_along(tn_pool_t* pool, const tn_view_t* x, const tn_view_t* indices,
+                                int dimension, tn_bounds_t bounds, const tn_view_t* out) {
   return run_along(pool, x, out, indices, dimension, bounds, false, TN_REDUCE_ASSIGN);
 }
 tn_status_t tn_index_put_along(tn_pool_t* pool, const tn_view_t* indices, const tn_view_t* updates,
@@ -566,12 +579,12 @@ tn_status_t tn_index_put_along(tn_pool_t* pool, const tn_view_t* indices, const 
   return run_along(pool, out, updates, indices, dimension, bounds, true, kind);
 }
 tn_status_t tn_index_gather(tn_pool_t* pool, const tn_view_t* x, const tn_view_t* indices,
-                            const tn_gather_dims_t* dims, const int64_t* slice_sizes, tn_bounds_t bounds,
-                            const tn_view_t* out) {
+                            const tn_gather_dims_t* dims, const int64_t* slice_sizes,
+                            tn_bounds_t bounds, const tn_view_t* out) {
   return run_general(pool, x, out, indices, dims, slice_sizes, bounds, false, TN_REDUCE_ASSIGN);
 }
 tn_status_t tn_index_scatter(tn_pool_t* pool, const tn_view_t* indices, const tn_view_t* updates,
-                             const tn_gather_dims_t* dims, tn_reduce_kind_t kind, tn_bounds_t bounds,
-                             const tn_view_t* out) {
+                             const tn_gather_dims_t* dims, tn_reduce_kind_t kind,
+                             tn_bounds_t bounds, const tn_view_t* out) {
   return run_general(pool, out, updates, indices, dims, NULL, bounds, true, kind);
 }

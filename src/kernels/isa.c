@@ -6,16 +6,14 @@
 
 static const char* const kNames[TN_ISA_LEVEL_COUNT] = {"generic", "avx2", "avx512"};
 
-const char* tn_isa_name(tn_isa_t isa) {
-  return kNames[isa];
-}
+const char* tn_isa_name(tn_isa_t isa) { return kNames[isa]; }
 
 static tn_isa_t isa_detect(void) {
   tn_isa_t best = TN_ISA_LEVEL_GENERIC;
 #ifdef TN_HAVE_X86
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-      __builtin_cpu_supports("bmi2")) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2")) {
     best = TN_ISA_LEVEL_AVX2;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&

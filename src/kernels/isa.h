@@ -24,17 +24,17 @@ tn_isa_t tn_isa_current(void);
 const char* tn_isa_name(tn_isa_t isa);  // as in TN_ISA
 
 #ifdef TN_HAVE_X86
-#define TN_ISA_TABLES(type, name)  \
+#define TN_ISA_TABLES(type, name)    \
   extern const type name##__generic; \
-  extern const type name##__avx2;  \
+  extern const type name##__avx2;    \
   extern const type name##__avx512;
-#define TN_ISA_AT(name, isa)                               \
-  ((isa) == TN_ISA_LEVEL_AVX512 ? &name##__avx512          \
-   : (isa) == TN_ISA_LEVEL_AVX2 ? &name##__avx2            \
+#define TN_ISA_AT(name, isa)                      \
+  ((isa) == TN_ISA_LEVEL_AVX512 ? &name##__avx512 \
+   : (isa) == TN_ISA_LEVEL_AVX2 ? &name##__avx2   \
                                 : &name##__generic)
 #else
 #define TN_ISA_TABLES(type, name) extern const type name##__generic;
-#define TN_ISA_AT(name, isa) ((void)(isa), &name##__generic)
+#define TN_ISA_AT(name, isa)      ((void)(isa), &name##__generic)
 #endif
 #define TN_ISA_PICK(name) TN_ISA_AT(name, tn_isa_current())
 

@@ -46,8 +46,8 @@ static tn_order_call_t make_call(const tn_view_t* x, int dimension, const tn_vie
     --c.rank;
   }
   const int64_t size = (int64_t)tn_dtype_size(x->dtype);
-  c.is_banded =
-      may_band && c.strides[0][c.rank - 1] == size && c.dims[c.rank - 1] >= 8 && c.line_stride[0] != size;
+  c.is_banded = may_band && c.strides[0][c.rank - 1] == size && c.dims[c.rank - 1] >= 8 &&
+                c.line_stride[0] != size;
   c.band = c.is_banded ? TN_ORDER_BAND : 1;
   c.bands = (c.dims[c.rank - 1] + c.band - 1) / c.band;
   return c;
@@ -70,14 +70,16 @@ static void run(tn_pool_t* pool, const tn_order_call_t* c, tn_order_fn_t fn, int
   job_t job = {fn, c};
   tn_pool_run(tasks <= grain ? NULL : pool, tasks, grain, run_job, &job);
 }
-static int64_t extent(const tn_view_t* x, int dimension) { return x->rank ? x->dims[dimension] : 1; }
+static int64_t extent(const tn_view_t* x, int dimension) {
+  return x->rank ? x->dims[dimension] : 1;
+}
 
 size_t tn_order_sort_workspace(const tn_view_t* x, int dimension, int thread_count) {
   return (size_t)tn_order_scratch(x->dtype, extent(x, dimension)) *
          (size_t)(thread_count > 0 ? thread_count : 1);
 }
-void tn_order_sort(tn_pool_t* pool, const tn_view_t* x, int dimension, bool descending, void* workspace,
-                   const tn_view_t* out_values, const tn_view_t* out_positions) {
+void tn_order_sort(tn_pool_t* pool, const tn_view_t* x, int dimension, bool descending,
+                   void* workspace, const tn_view_t* out_values, const tn_view_t* out_positions) {
   if (tn_view_element_count(x) == 0) return;
   tn_order_call_t c = make_call(x, dimension, out_values, out_positions, false, false);
   c.descending = descending;
@@ -111,8 +113,9 @@ void tn_order_arg_reduce(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t
   run(pool, &c, TN_ISA_PICK(tn_order_table)->arg_reduce, c.n);
 }
 
-void tn_order_scan(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x, int dimension, bool reverse,
-                   bool exclusive, const tn_view_t* out, const tn_view_t* out_positions) {
+void tn_order_scan(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x, int dimension,
+                   bool reverse, bool exclusive, const tn_view_t* out,
+                   const tn_view_t* out_positions) {
   if (tn_view_element_count(x) == 0) return;
   assert(!out_positions || ((kind == TN_REDUCE_MAX || kind == TN_REDUCE_MIN) && !exclusive));
   tn_order_call_t c = make_call(x, dimension, out, out_positions, false, out_positions == NULL);

@@ -17,8 +17,8 @@
 // (I64) have the dims of x; each may be NULL. Further operands of an IR sort: tn_index_take_along with the
 // positions.
 size_t tn_order_sort_workspace(const tn_view_t* x, int dimension, int thread_count);
-void tn_order_sort(tn_pool_t* pool, const tn_view_t* x, int dimension, bool descending, void* workspace,
-                   const tn_view_t* out_values, const tn_view_t* out_positions);
+void tn_order_sort(tn_pool_t* pool, const tn_view_t* x, int dimension, bool descending,
+                   void* workspace, const tn_view_t* out_values, const tn_view_t* out_positions);
 // The |count| first elements of that order (descending if |largest|) along |dimension|, ties by lower
 // position.
 // |out_values|, |out_positions| (I64, may be NULL): dims of x with |count| at |dimension|.
@@ -32,7 +32,8 @@ void tn_order_arg_reduce(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t
 // Running reduction of |kind| (SUM, PROD, MAX, MIN, AND, OR). |exclusive|: element i combines those before
 // it. f16 and bf16 run in f32, every element rounded once. |out_positions| (I64, optional, MAX and MIN):
 // position of the running extreme, the later one among equals, NaN staying (torch.cummax).
-void tn_order_scan(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x, int dimension, bool reverse,
-                   bool exclusive, const tn_view_t* out, const tn_view_t* out_positions);
+void tn_order_scan(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x, int dimension,
+                   bool reverse, bool exclusive, const tn_view_t* out,
+                   const tn_view_t* out_positions);
 
 #endif  // TN_KERNELS_ORDER_H_

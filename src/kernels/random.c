@@ -56,7 +56,8 @@ static void run(tn_pool_t* pool, const job_t* job) {
   tn_pool_run(blocks < 3 ? NULL : pool, blocks, 2, fill_blocks, (void*)(uintptr_t)job);
 }
 
-void tn_random_bits(tn_pool_t* pool, tn_dtype_t dtype, const uint64_t state[2], int64_t count, void* out) {
+void tn_random_bits(tn_pool_t* pool, tn_dtype_t dtype, const uint64_t state[2], int64_t count,
+                    void* out) {
   // Narrower integers, should they come, are the bytes of the same stream.
   const int64_t bytes = count * (int64_t)tn_dtype_size(dtype), whole = bytes / 4 * 4;
   const job_t job = {.state = state, .words = whole / 4, .bits = out};

@@ -13,7 +13,8 @@
 // One counter's four words.
 void tn_random_philox(uint64_t seed, uint64_t counter, uint32_t out_words[4]);
 // Random bits of |dtype| U32 or U64 (tn_rng_bits); state = {seed, offset}.
-void tn_random_bits(tn_pool_t* pool, tn_dtype_t dtype, const uint64_t state[2], int64_t count, void* out);
+void tn_random_bits(tn_pool_t* pool, tn_dtype_t dtype, const uint64_t state[2], int64_t count,
+                    void* out);
 // Uniform in [0, 1): the upper 24 bits of word i times 2^-24.
 void tn_random_uniform(tn_pool_t* pool, const uint64_t state[2], int64_t count, float* out);
 

@@ -29,8 +29,8 @@ typedef struct tn_softmax {
 void tn_rows_softmax(tn_pool_t* pool, const tn_softmax_t* shape, const void* x, void* out);
 // softmax: dx = out * (dout - sum(dout * out)); log: dx = dout - exp(out) * sum(dout).
 // dout and dx use |x_stride|, out uses |out_stride|.
-void tn_rows_softmax_backward(tn_pool_t* pool, const tn_softmax_t* shape, const void* dout, const void* out,
-                              void* dx);
+void tn_rows_softmax_backward(tn_pool_t* pool, const tn_softmax_t* shape, const void* dout,
+                              const void* out, void* dx);
 
 // ---- layer norm, rms norm ---------------------------------------------------------------------------------
 typedef struct tn_layer_norm {
@@ -43,13 +43,15 @@ typedef struct tn_layer_norm {
   double epsilon;
 } tn_layer_norm_t;
 // |weight| [n], |bias| [n], |out_mean| [rows] and |out_rstd| [rows] are optional (rms: bias and mean unused).
-void tn_rows_layer_norm(tn_pool_t* pool, const tn_layer_norm_t* shape, const void* x, const void* weight,
-                        const void* bias, void* out, void* out_mean, void* out_rstd);
+void tn_rows_layer_norm(tn_pool_t* pool, const tn_layer_norm_t* shape, const void* x,
+                        const void* weight, const void* bias, void* out, void* out_mean,
+                        void* out_rstd);
 // |mean| (unless rms) and |rstd| from the forward; |out_dx|, |out_dweight|, |out_dbias| are optional.
 size_t tn_rows_layer_norm_backward_workspace(const tn_layer_norm_t* shape);
 void tn_rows_layer_norm_backward(tn_pool_t* pool, const tn_layer_norm_t* shape, const void* dout,
-                                 const void* x, const void* mean, const void* rstd, const void* weight,
-                                 void* workspace, void* out_dx, void* out_dweight, void* out_dbias);
+                                 const void* x, const void* mean, const void* rstd,
+                                 const void* weight, void* workspace, void* out_dx,
+                                 void* out_dweight, void* out_dbias);
 
 // ---- group norm -------------------------------------------------------------------------------------------
 typedef struct tn_group_norm {
@@ -58,12 +60,14 @@ typedef struct tn_group_norm {
   double epsilon;
 } tn_group_norm_t;
 // |weight| [c], |bias| [c], |out_mean| [n, groups], |out_rstd| [n, groups]: optional.
-void tn_rows_group_norm(tn_pool_t* pool, const tn_group_norm_t* shape, const void* x, const void* weight,
-                        const void* bias, void* out, void* out_mean, void* out_rstd);
+void tn_rows_group_norm(tn_pool_t* pool, const tn_group_norm_t* shape, const void* x,
+                        const void* weight, const void* bias, void* out, void* out_mean,
+                        void* out_rstd);
 size_t tn_rows_group_norm_backward_workspace(const tn_group_norm_t* shape);
 void tn_rows_group_norm_backward(tn_pool_t* pool, const tn_group_norm_t* shape, const void* dout,
-                                 const void* x, const void* mean, const void* rstd, const void* weight,
-                                 void* workspace, void* out_dx, void* out_dweight, void* out_dbias);
+                                 const void* x, const void* mean, const void* rstd,
+                                 const void* weight, void* workspace, void* out_dx,
+                                 void* out_dweight, void* out_dbias);
 
 // ---- batch norm -------------------------------------------------------------------------------------------
 typedef struct tn_batch_norm {
@@ -86,9 +90,10 @@ void tn_rows_batch_norm_infer(tn_pool_t* pool, const tn_batch_norm_t* shape, con
 // |train|: |mean| and |invstd| are the saved ones and depend on x; else they are constants: running mean and,
 // in
 // |invstd|, the running variance.
-void tn_rows_batch_norm_backward(tn_pool_t* pool, const tn_batch_norm_t* shape, bool train, const void* dout,
-                                 const void* x, const void* mean, const void* invstd, const void* weight,
-                                 void* out_dx, void* out_dweight, void* out_dbias);
+void tn_rows_batch_norm_backward(tn_pool_t* pool, const tn_batch_norm_t* shape, bool train,
+                                 const void* dout, const void* x, const void* mean,
+                                 const void* invstd, const void* weight, void* out_dx,
+                                 void* out_dweight, void* out_dbias);
 
 // ---- cross entropy ----------------------------------------------------------------------------------------
 // Row losses straight from logits: out_loss[r] = logsumexp(x[r]) - x[r][target[r]]; 0 where target is
@@ -100,6 +105,7 @@ tn_status_t tn_rows_cross_entropy(tn_pool_t* pool, tn_dtype_t dtype, int64_t row
 // dx[r][i] = scale[r] * (exp(x[r][i] - lse[r]) - (i == target[r])); 0 where ignored. |scale| [rows] accum.
 void tn_rows_cross_entropy_backward(tn_pool_t* pool, tn_dtype_t dtype, int64_t rows, int64_t n,
                                     int64_t x_stride, const void* x, const int64_t* target,
-                                    int64_t ignore_index, const void* lse, const void* scale, void* out_dx);
+                                    int64_t ignore_index, const void* lse, const void* scale,
+                                    void* out_dx);
 
 #endif  // TN_KERNELS_ROWS_H_

@@ -7,10 +7,13 @@ TN_ISA_TABLES(tn_norm_tables_t, tn_norm_tables)
 static const tn_norm_table_t* table_of(tn_dtype_t dtype) {
   return &TN_ISA_PICK(tn_norm_tables)->type[tn_rows_type(dtype)];
 }
-static size_t accum_size(tn_dtype_t dtype) { return dtype == TN_F64 ? sizeof(double) : sizeof(float); }
+static size_t accum_size(tn_dtype_t dtype) {
+  return dtype == TN_F64 ? sizeof(double) : sizeof(float);
+}
 
-void tn_rows_layer_norm(tn_pool_t* pool, const tn_layer_norm_t* shape, const void* x, const void* weight,
-                        const void* bias, void* out, void* out_mean, void* out_rstd) {
+void tn_rows_layer_norm(tn_pool_t* pool, const tn_layer_norm_t* shape, const void* x,
+                        const void* weight, const void* bias, void* out, void* out_mean,
+                        void* out_rstd) {
   const tn_rows_call_t call = {.shape = shape,
                                .x = x,
                                .weight = weight,
@@ -29,8 +32,9 @@ size_t tn_rows_layer_norm_backward_workspace(const tn_layer_norm_t* shape) {
   return (size_t)(block_count(shape) * 2 * shape->n) * accum_size(shape->dtype);
 }
 void tn_rows_layer_norm_backward(tn_pool_t* pool, const tn_layer_norm_t* shape, const void* dout,
-                                 const void* x, const void* mean, const void* rstd, const void* weight,
-                                 void* workspace, void* out_dx, void* out_dweight, void* out_dbias) {
+                                 const void* x, const void* mean, const void* rstd,
+                                 const void* weight, void* workspace, void* out_dx,
+                                 void* out_dweight, void* out_dbias) {
   const bool has_weights = out_dweight || out_dbias;
   const tn_rows_call_t call = {.shape = shape,
                                .x = dout,
@@ -43,14 +47,16 @@ void tn_rows_layer_norm_backward(tn_pool_t* pool, const tn_layer_norm_t* shape, 
                                .out_weight = out_dweight,
                                .out_bias = out_dbias};
   const tn_norm_table_t* table = table_of(shape->dtype);
-  tn_rows_run(pool, block_count(shape), shape->n * TN_ROWS_BLOCK * 2, table->layer_norm_backward, &call);
+  tn_rows_run(pool, block_count(shape), shape->n * TN_ROWS_BLOCK * 2, table->layer_norm_backward,
+              &call);
   if (has_weights)
-    tn_rows_run(pool, tn_rows_bands(shape->n), block_count(shape) * TN_ROWS_COLUMNS * 2, table->add_blocks,
-                &call);
+    tn_rows_run(pool, tn_rows_bands(shape->n), block_count(shape) * TN_ROWS_COLUMNS * 2,
+                table->add_blocks, &call);
 }
 
-void tn_rows_group_norm(tn_pool_t* pool, const tn_group_norm_t* shape, const void* x, const void* weight,
-                        const void* bias, void* out, void* out_mean, void* out_rstd) {
+void tn_rows_group_norm(tn_pool_t* pool, const tn_group_norm_t* shape, const void* x,
+                        const void* weight, const void* bias, void* out, void* out_mean,
+                        void* out_rstd) {
   const tn_rows_call_t call = {.shape = shape,
                                .x = x,
                                .weight = weight,
@@ -66,8 +72,9 @@ size_t tn_rows_group_norm_backward_workspace(const tn_group_norm_t* shape) {
   return (size_t)(shape->n * shape->c * 2) * accum_size(shape->dtype);
 }
 void tn_rows_group_norm_backward(tn_pool_t* pool, const tn_group_norm_t* shape, const void* dout,
-                                 const void* x, const void* mean, const void* rstd, const void* weight,
-                                 void* workspace, void* out_dx, void* out_dweight, void* out_dbias) {
+                                 const void* x, const void* mean, const void* rstd,
+                                 const void* weight, void* workspace, void* out_dx,
+                                 void* out_dweight, void* out_dbias) {
   const tn_rows_call_t call = {.shape = shape,
                                .x = dout,
                                .y = x,
@@ -82,7 +89,8 @@ void tn_rows_group_norm_backward(tn_pool_t* pool, const tn_group_norm_t* shape, 
   const tn_norm_table_t* table = table_of(shape->dtype);
   tn_rows_run(pool, shape->n * shape->groups, shape->c / shape->groups * shape->inner * 2,
               table->group_norm_backward, &call);
-  if (out_dweight || out_dbias) tn_rows_run(pool, shape->c, shape->n * 4, table->group_norm_weights, &call);
+  if (out_dweight || out_dbias)
+    tn_rows_run(pool, shape->c, shape->n * 4, table->group_norm_weights, &call);
 }
 
 static void run_channels(tn_pool_t* pool, const tn_batch_norm_t* shape, tn_rows_fn_t fn,
@@ -122,9 +130,10 @@ void tn_rows_batch_norm_infer(tn_pool_t* pool, const tn_batch_norm_t* shape, con
                                .out = out};
   run_channels(pool, shape, table_of(shape->dtype)->batch_norm_infer, &call);
 }
-void tn_rows_batch_norm_backward(tn_pool_t* pool, const tn_batch_norm_t* shape, bool train, const void* dout,
-                                 const void* x, const void* mean, const void* invstd, const void* weight,
-                                 void* out_dx, void* out_dweight, void* out_dbias) {
+void tn_rows_batch_norm_backward(tn_pool_t* pool, const tn_batch_norm_t* shape, bool train,
+                                 const void* dout, const void* x, const void* mean,
+                                 const void* invstd, const void* weight, void* out_dx,
+                                 void* out_dweight, void* out_dbias) {
   const tn_rows_call_t call = {.shape = shape,
                                .x = dout,
                                .y = x,

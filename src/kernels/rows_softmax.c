@@ -16,15 +16,16 @@ void tn_rows_softmax(tn_pool_t* pool, const tn_softmax_t* shape, const void* x, 
   const tn_softmax_table_t* table = table_of(shape->dtype);
   const tn_rows_call_t call = {.shape = shape, .x = x, .out = out};
   if (shape->inner == 1) {
-    tn_rows_run(pool, shape->outer, shape->n * 4, shape->is_log ? table->log_softmax : table->softmax, &call);
+    tn_rows_run(pool, shape->outer, shape->n * 4,
+                shape->is_log ? table->log_softmax : table->softmax, &call);
   } else {
     tn_rows_run(pool, shape->outer * tn_rows_bands(shape->inner), shape->n * TN_ROWS_COLUMNS * 4,
                 table->column_softmax, &call);
   }
 }
 
-void tn_rows_softmax_backward(tn_pool_t* pool, const tn_softmax_t* shape, const void* dout, const void* out,
-                              void* dx) {
+void tn_rows_softmax_backward(tn_pool_t* pool, const tn_softmax_t* shape, const void* dout,
+                              const void* out, void* dx) {
   if (shape->n == 0) return;
   const tn_softmax_table_t* table = table_of(shape->dtype);
   const tn_rows_call_t call = {.shape = shape, .x = dout, .y = out, .out = dx};
@@ -58,7 +59,8 @@ tn_status_t tn_rows_cross_entropy(tn_pool_t* pool, tn_dtype_t dtype, int64_t row
 
 void tn_rows_cross_entropy_backward(tn_pool_t* pool, tn_dtype_t dtype, int64_t rows, int64_t n,
                                     int64_t x_stride, const void* x, const int64_t* target,
-                                    int64_t ignore_index, const void* lse, const void* scale, void* out_dx) {
+                                    int64_t ignore_index, const void* lse, const void* scale,
+                                    void* out_dx) {
   const tn_rows_call_t call = {.x = x,
                                .out = out_dx,
                                .mean = lse,

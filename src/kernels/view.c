@@ -2,7 +2,8 @@
 
 #include <assert.h>
 
-tn_view_t tn_view_make(void* data, tn_dtype_t dtype, int rank, const int64_t* dims, const int64_t* strides) {
+tn_view_t tn_view_make(void* data, tn_dtype_t dtype, int rank, const int64_t* dims,
+                       const int64_t* strides) {
   assert(rank >= 0 && rank <= TN_MAX_RANK);
   tn_view_t view = {.data = data, .dtype = dtype, .rank = rank};
   int64_t dense = 1;

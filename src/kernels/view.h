@@ -16,7 +16,8 @@ typedef struct tn_view {
 } tn_view_t;
 
 // A view of |data|. |strides| NULL: row-major contiguous.
-tn_view_t tn_view_make(void* data, tn_dtype_t dtype, int rank, const int64_t* dims, const int64_t* strides);
+tn_view_t tn_view_make(void* data, tn_dtype_t dtype, int rank, const int64_t* dims,
+                       const int64_t* strides);
 int64_t tn_view_element_count(const tn_view_t* view);
 // True if the elements lie in row-major order without gaps.
 bool tn_view_is_contiguous(const tn_view_t* view);

@@ -33,7 +33,8 @@ static void run(tn_pool_t* pool, int64_t tasks, int64_t cost, tn_window_fn_t fn,
 }
 
 // The same pooling with three spatial dimensions.
-static tn_window_call_t make_call(const tn_pooling_t* shape, const void* x, void* out, int64_t* indices) {
+static tn_window_call_t make_call(const tn_pooling_t* shape, const void* x, void* out,
+                                  int64_t* indices) {
   tn_window_call_t call = {.shape = *shape, .x = x, .out = out, .indices = indices};
   tn_pooling_t* s = &call.shape;
   const int missing = 3 - shape->spatial;
@@ -66,7 +67,8 @@ void tn_window_avg_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* 
   run(pool, s->planes * s->out_size[0] * s->out_size[1], s->out_size[2] * plane_size(s->kernel),
       TN_ISA_PICK(tn_window_table)->avg_pool, &call);
 }
-void tn_window_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout, void* out_dx) {
+void tn_window_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout,
+                                 void* out_dx) {
   const tn_window_call_t call = make_call(shape, dout, out_dx, NULL);
   const tn_pooling_t* s = &call.shape;
   run(pool, s->planes * s->size[0] * s->size[1], s->size[2] * 4,
@@ -86,7 +88,8 @@ static void max_backward_planes(const tn_window_call_t* call, int64_t begin, int
     memset(dx, 0, (size_t)(size * bytes));
     if (s->dtype == TN_F32) {
       for (int64_t i = 0; i < outputs; ++i)
-        if (at[i] >= 0 && at[i] < size) ((float*)(void*)dx)[at[i]] += ((const float*)(const void*)dout)[i];
+        if (at[i] >= 0 && at[i] < size)
+          ((float*)(void*)dx)[at[i]] += ((const float*)(const void*)dout)[i];
     } else {
       for (int64_t i = 0; i < outputs; ++i)
         if (at[i] >= 0 && at[i] < size) add(1, dx + at[i] * bytes, bytes, dout + i * bytes, bytes);
@@ -96,14 +99,15 @@ static void max_backward_planes(const tn_window_call_t* call, int64_t begin, int
 void tn_window_max_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout,
                                  const int64_t* indices, void* out_dx) {
   const tn_window_call_t call = make_call(shape, dout, out_dx, (int64_t*)(uintptr_t)indices);
-  run(pool, shape->planes, plane_size(call.shape.size) + plane_size(call.shape.out_size), max_backward_planes,
-      &call);
+  run(pool, shape->planes, plane_size(call.shape.size) + plane_size(call.shape.out_size),
+      max_backward_planes, &call);
 }
 
-void tn_window_adaptive_avg_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x, void* out) {
+void tn_window_adaptive_avg_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x,
+                                 void* out) {
   const tn_window_call_t call = make_call(shape, x, out, NULL);
-  run(pool, shape->planes, plane_size(call.shape.size), TN_ISA_PICK(tn_window_table)->adaptive_avg_pool,
-      &call);
+  run(pool, shape->planes, plane_size(call.shape.size),
+      TN_ISA_PICK(tn_window_table)->adaptive_avg_pool, &call);
 }
 
 static int64_t adaptive_start(int64_t i, int64_t size, int64_t out) { return i * size / out; }
@@ -148,7 +152,8 @@ static void adaptive_max_planes(const tn_window_call_t* call, int64_t begin, int
           for (int64_t k = w0; k < w1; ++k) {
             const int64_t place = (i * in[1] + j) * in[2] + k;
             const double value = load_real(s->dtype, x, place);
-            if (at < 0 || (best == best && (value > best || value != value))) best = value, at = place;
+            if (at < 0 || (best == best && (value > best || value != value)))
+              best = value, at = place;
           }
       if (at < 0) continue;
       memcpy(to + o * bytes, x + at * bytes, (size_t)bytes);
@@ -156,8 +161,8 @@ static void adaptive_max_planes(const tn_window_call_t* call, int64_t begin, int
     })
   }
 }
-void tn_window_adaptive_max_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x, void* out,
-                                 int64_t* out_indices) {
+void tn_window_adaptive_max_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x,
+                                 void* out, int64_t* out_indices) {
   const tn_window_call_t call = make_call(shape, x, out, out_indices);
   run(pool, shape->planes, plane_size(call.shape.size) * 2, adaptive_max_planes, &call);
 }
@@ -183,8 +188,8 @@ static void adaptive_backward_planes(const tn_window_call_t* call, int64_t begin
     })
   }
 }
-void tn_window_adaptive_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout,
-                                          void* out_dx) {
+void tn_window_adaptive_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape,
+                                          const void* dout, void* out_dx) {
   const tn_window_call_t call = make_call(shape, dout, out_dx, NULL);
   run(pool, shape->planes, plane_size(call.shape.size) * 2, adaptive_backward_planes, &call);
 }

@@ -28,24 +28,27 @@ void tn_window_max_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* 
 void tn_window_max_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout,
                                  const int64_t* indices, void* out_dx);
 void tn_window_avg_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x, void* out);
-void tn_window_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout, void* out_dx);
+void tn_window_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout,
+                                 void* out_dx);
 
 // Adaptive pooling: window i of an axis is [floor(i * size / out), ceil((i + 1) * size / out)). Only |dtype|,
 // |spatial|,
 // |planes|, |size| and |out_size| are read. Backward of the maximum: tn_window_max_pool_backward.
-void tn_window_adaptive_max_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x, void* out,
-                                 int64_t* out_indices);
-void tn_window_adaptive_avg_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x, void* out);
-void tn_window_adaptive_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape, const void* dout,
-                                          void* out_dx);
+void tn_window_adaptive_max_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x,
+                                 void* out, int64_t* out_indices);
+void tn_window_adaptive_avg_pool(tn_pool_t* pool, const tn_pooling_t* shape, const void* x,
+                                 void* out);
+void tn_window_adaptive_avg_pool_backward(tn_pool_t* pool, const tn_pooling_t* shape,
+                                          const void* dout, void* out_dx);
 
 // StableHLO reduce_window with the identity of |kind| as initial value; window elements combine in row-major
 // order. f16 and bf16 accumulate in f32 and round once.
-void tn_window_reduce(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x, const tn_window_t* window,
-                      const tn_view_t* out);
+void tn_window_reduce(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x,
+                      const tn_window_t* window, const tn_view_t* out);
 // StableHLO select_and_scatter: select GE (|kind| MAX) or LE (MIN), scatter add, initial value 0. |window|
 // without dilations. |source| has the dims of the window positions, |out| those of x.
 void tn_window_select_and_scatter(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x,
-                                  const tn_view_t* source, const tn_window_t* window, const tn_view_t* out);
+                                  const tn_view_t* source, const tn_window_t* window,
+                                  const tn_view_t* out);
 
 #endif  // TN_KERNELS_WINDOW_H_

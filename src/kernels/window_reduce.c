@@ -34,7 +34,8 @@ static tn_scalar_t identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
   const bool is_float = c == TN_CLASS_FLOAT;
   switch (kind) {
     case TN_REDUCE_PROD: return tn_scalar_from_double(dtype, 1);
-    case TN_REDUCE_AND: return dtype == TN_BOOL ? (tn_scalar_t){.b = 1} : tn_scalar_from_int(dtype, -1);
+    case TN_REDUCE_AND:
+      return dtype == TN_BOOL ? (tn_scalar_t){.b = 1} : tn_scalar_from_int(dtype, -1);
     case TN_REDUCE_MAX:
       return is_float               ? tn_scalar_from_double(dtype, -__builtin_inf())
              : c == TN_CLASS_SIGNED ? tn_scalar_from_int(dtype, INT64_MIN)
@@ -92,8 +93,9 @@ static void reduce_rows(void* context, int64_t begin, int64_t end, int worker) {
             const int64_t room = x->dims[last] - 1 - (first * step + shift);
             high = room < 0 ? 0 : room / step + 1 < n ? room / step + 1 : n;
             if (high <= low) continue;
-            const char* from = (const char*)x->data +
-                               (offset + (first * step + low * step + shift) * x->strides[last]) * size;
+            const char* from =
+                (const char*)x->data +
+                (offset + (first * step + low * step + shift) * x->strides[last]) * size;
             const int64_t stride = step * x->strides[last] * size;
             const char* run = from;
             if (stride != size) {
@@ -110,9 +112,10 @@ static void reduce_rows(void* context, int64_t begin, int64_t end, int worker) {
             for (int64_t i = 0; i < n; ++i) {
               const int64_t position = (first + i) * step + shift;
               if (position < 0 || position % base || position / base >= x->dims[last]) continue;
-              copy->convert(x->dtype,
-                            (const char*)x->data + (offset + position / base * x->strides[last]) * size,
-                            job->wide, converted, 1);
+              copy->convert(
+                  x->dtype,
+                  (const char*)x->data + (offset + position / base * x->strides[last]) * size,
+                  job->wide, converted, 1);
               combine(1, sum + i * wide, wide, converted, wide);
             }
           }
@@ -126,8 +129,8 @@ static void reduce_rows(void* context, int64_t begin, int64_t end, int worker) {
       }
       copy->convert(job->wide, sum, out->dtype, stage, n);
       for (int64_t i = 0; i < n; ++i)
-        memcpy((char*)out->data + (out_offset + (first + i) * out->strides[last]) * size, stage + i * size,
-               (size_t)size);
+        memcpy((char*)out->data + (out_offset + (first + i) * out->strides[last]) * size,
+               stage + i * size, (size_t)size);
     }
   }
 }
@@ -139,8 +142,8 @@ static tn_view_t at_least_one(const tn_view_t* view) {
   return v;
 }
 
-void tn_window_reduce(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x, const tn_window_t* window,
-                      const tn_view_t* out) {
+void tn_window_reduce(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x,
+                      const tn_window_t* window, const tn_view_t* out) {
   if (tn_view_element_count(out) == 0) return;
   static const tn_window_t one = {{1}, {1}, {0}, {0}, {1}, {1}};
   job_t job = {.kind = kind,
@@ -151,7 +154,8 @@ void tn_window_reduce(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x
   int64_t rows = 1, cost = job.out.dims[job.out.rank - 1];
   for (int i = 0; i < job.out.rank; ++i) cost *= job.window->size[i];
   for (int i = 0; i < job.out.rank - 1; ++i) rows *= job.out.dims[i];
-  tn_pool_run(rows * cost < 16 << 10 ? NULL : pool, rows, (16 << 10) / (cost + 1) + 1, reduce_rows, &job);
+  tn_pool_run(rows * cost < 16 << 10 ? NULL : pool, rows, (16 << 10) / (cost + 1) + 1, reduce_rows,
+              &job);
 }
 
 // ---- select and scatter -----------------------------------------------------------------------------------
@@ -208,7 +212,8 @@ static void select_elements(void* context, int64_t begin, int64_t end, int worke
       out_offset += position * out->strides[i];
       const int64_t reach = position + w->low[i];
       low[i] = at[i] = floor_to(reach - w->size[i] + w->stride[i]) / w->stride[i];
-      high[i] = reach / w->stride[i] + 1 < source->dims[i] ? reach / w->stride[i] + 1 : source->dims[i];
+      high[i] =
+          reach / w->stride[i] + 1 < source->dims[i] ? reach / w->stride[i] + 1 : source->dims[i];
       any = any && low[i] < high[i] && reach >= 0;
     }
     tn_scalar_t sum = {0};
@@ -234,7 +239,8 @@ static void select_elements(void* context, int64_t begin, int64_t end, int worke
 }
 
 void tn_window_select_and_scatter(tn_pool_t* pool, tn_reduce_kind_t kind, const tn_view_t* x,
-                                  const tn_view_t* source, const tn_window_t* window, const tn_view_t* out) {
+                                  const tn_view_t* source, const tn_window_t* window,
+                                  const tn_view_t* out) {
   static const tn_window_t one = {{1}, {1}, {0}, {0}, {1}, {1}};
   job_t job = {.kind = kind,
                .x = at_least_one(x),
@@ -245,5 +251,6 @@ void tn_window_select_and_scatter(tn_pool_t* pool, tn_reduce_kind_t kind, const 
   int64_t cost = 8;
   for (int i = 0; i < job.x.rank; ++i) cost *= job.window->size[i];
   const int64_t count = tn_view_element_count(&job.out);
-  tn_pool_run(count * cost < 16 << 10 ? NULL : pool, count, (16 << 10) / cost + 1, select_elements, &job);
+  tn_pool_run(count * cost < 16 << 10 ? NULL : pool, count, (16 << 10) / cost + 1, select_elements,
+              &job);
 }

@@ -15,10 +15,10 @@
 #include "base/size.h"
 
 // An entry's state word: pins in the low bits (one is the map's own), hits in the high bits.
-#define PIN UINT64_C(1)
+#define PIN      UINT64_C(1)
 #define PIN_BITS 24
 #define PIN_MASK ((UINT64_C(1) << PIN_BITS) - 1)
-#define HIT (UINT64_C(1) << PIN_BITS)
+#define HIT      (UINT64_C(1) << PIN_BITS)
 enum { LONGEST_WALK = 64, FIRST_BUCKETS = 64, ENTRIES_PER_SLAB = 64 };
 
 typedef struct entry {
@@ -59,7 +59,7 @@ struct tn_cache {
   tn_mutex_t lock;           // of everything below and of all links
   entry_t *newest, *oldest, *free_entries;
   slab_t* slabs;
-  tn_cache_stats_t stats;    // hits: of entries no longer in the map
+  tn_cache_stats_t stats;  // hits: of entries no longer in the map
   pthread_mutex_t making_lock;
   pthread_cond_t made;
   making_t* makings;
@@ -121,8 +121,8 @@ static bool pin(entry_t* entry, uint64_t amount) {
   uint64_t state = atomic_load_explicit(&entry->state, memory_order_relaxed);
   do {
     if ((state & PIN_MASK) == 0) return false;
-  } while (!atomic_compare_exchange_weak_explicit(&entry->state, &state, state + amount, memory_order_acquire,
-                                                  memory_order_relaxed));
+  } while (!atomic_compare_exchange_weak_explicit(&entry->state, &state, state + amount,
+                                                  memory_order_acquire, memory_order_relaxed));
   return true;
 }
 
@@ -148,13 +148,15 @@ static entry_t* find(tn_cache_t* cache, uint64_t hash, const void* key, size_t s
   table_t* table = atomic_load_explicit(&cache->table, memory_order_relaxed);
   entry_t* entry = atomic_load_explicit(&table->buckets[hash & table->mask], memory_order_relaxed);
   for (; entry; entry = atomic_load_explicit(&entry->next, memory_order_relaxed))
-    if (atomic_load_explicit(&entry->hash, memory_order_relaxed) == hash && has_key(entry, key, size)) return entry;
+    if (atomic_load_explicit(&entry->hash, memory_order_relaxed) == hash &&
+        has_key(entry, key, size))
+      return entry;
   return NULL;
 }
 
 // Looks under the lock, where the answer is certain.
-__attribute__((noinline)) static entry_t* acquire_slow(tn_cache_t* cache, uint64_t hash, const void* key,
-                                                       size_t size) {
+__attribute__((noinline)) static entry_t* acquire_slow(tn_cache_t* cache, uint64_t hash,
+                                                       const void* key, size_t size) {
   tn_mutex_lock(&cache->lock);
   entry_t* entry = find(cache, hash, key, size);
   if (entry) pin(entry, PIN | HIT);  // linked entries are alive
@@ -204,20 +206,25 @@ static void unlink_age(tn_cache_t* cache, entry_t* entry) {
 }
 
 static void link_bucket(table_t* table, entry_t* entry) {
-  _Atomic(entry_t*)* bucket = &table->buckets[atomic_load_explicit(&entry->hash, memory_order_relaxed) & table->mask];
-  atomic_store_explicit(&entry->next, atomic_load_explicit(bucket, memory_order_relaxed), memory_order_release);
+  _Atomic(entry_t*)* bucket =
+      &table->buckets[atomic_load_explicit(&entry->hash, memory_order_relaxed) & table->mask];
+  atomic_store_explicit(&entry->next, atomic_load_explicit(bucket, memory_order_relaxed),
+                        memory_order_release);
   atomic_store_explicit(bucket, entry, memory_order_release);
 }
 
 // Takes an entry out of the map; the map's pin goes to the caller.
 static void unlink_entry(tn_cache_t* cache, entry_t* entry) {
   table_t* table = atomic_load_explicit(&cache->table, memory_order_relaxed);
-  _Atomic(entry_t*)* link = &table->buckets[atomic_load_explicit(&entry->hash, memory_order_relaxed) & table->mask];
+  _Atomic(entry_t*)* link =
+      &table->buckets[atomic_load_explicit(&entry->hash, memory_order_relaxed) & table->mask];
   entry_t* here;
   while ((here = atomic_load_explicit(link, memory_order_relaxed)) != entry) link = &here->next;
-  atomic_store_explicit(link, atomic_load_explicit(&entry->next, memory_order_relaxed), memory_order_release);
+  atomic_store_explicit(link, atomic_load_explicit(&entry->next, memory_order_relaxed),
+                        memory_order_release);
   unlink_age(cache, entry);
-  cache->stats.hits += (int64_t)(atomic_load_explicit(&entry->state, memory_order_relaxed) >> PIN_BITS);
+  cache->stats.hits +=
+      (int64_t)(atomic_load_explicit(&entry->state, memory_order_relaxed) >> PIN_BITS);
   --cache->stats.entries;
   cache->stats.cost -= (int64_t)entry->cost;
 }
@@ -242,7 +249,8 @@ static bool is_over(const tn_cache_t* cache) {
 static entry_t* evict(tn_cache_t* cache, const entry_t* keep) {
   entry_t* victims = NULL;
   // Every entry is reprieved at most once per call, so two rounds are enough.
-  for (int64_t looks = 2 * cache->stats.entries; looks > 0 && is_over(cache) && cache->stats.entries > 1; --looks) {
+  for (int64_t looks = 2 * cache->stats.entries;
+       looks > 0 && is_over(cache) && cache->stats.entries > 1; --looks) {
     entry_t* entry = cache->oldest;
     const uint64_t hits = atomic_load_explicit(&entry->state, memory_order_relaxed) >> PIN_BITS;
     if (entry == keep || hits != entry->seen_hits) {
@@ -283,8 +291,8 @@ static entry_t* take_free_entry(tn_cache_t* cache) {
   return entry;
 }
 
-tn_status_t tn_cache_insert(tn_cache_t* cache, const void* key, size_t size, void* value, size_t cost,
-                            tn_cache_entry_t** out_entry) {
+tn_status_t tn_cache_insert(tn_cache_t* cache, const void* key, size_t size, void* value,
+                            size_t cost, tn_cache_entry_t** out_entry) {
   *out_entry = NULL;
   const uint64_t hash = tn_hash_bytes(key, size, 0);
   uint8_t* copy = malloc(size ? size : 1);
@@ -302,20 +310,24 @@ tn_status_t tn_cache_insert(tn_cache_t* cache, const void* key, size_t size, voi
     entry->cost = cost;
     entry->seen_hits = 0;
     atomic_store_explicit(&entry->hash, hash, memory_order_relaxed);
-    atomic_store_explicit(&entry->state, 2 * PIN, memory_order_release);  // the map's and the caller's
+    atomic_store_explicit(&entry->state, 2 * PIN,
+                          memory_order_release);  // the map's and the caller's
     link_bucket(atomic_load_explicit(&cache->table, memory_order_relaxed), entry);
     link_newest(cache, entry);
     ++cache->stats.insertions;
     ++cache->stats.entries;
     cache->stats.cost += (int64_t)cost;
     victims = evict(cache, entry);
-    if ((size_t)cache->stats.entries > atomic_load_explicit(&cache->table, memory_order_relaxed)->mask) grow(cache);
+    if ((size_t)cache->stats.entries >
+        atomic_load_explicit(&cache->table, memory_order_relaxed)->mask)
+      grow(cache);
   }
   tn_mutex_unlock(&cache->lock);
   release_list(cache, victims);
   if (is_present || !entry) {
     free(copy);
-    if (cache->config.destroy && !(is_present && entry->public.value == value)) cache->config.destroy(value);
+    if (cache->config.destroy && !(is_present && entry->public.value == value))
+      cache->config.destroy(value);
   }
   if (!entry) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "cache: no host memory for an entry");
   *out_entry = &entry->public;
@@ -348,7 +360,8 @@ void tn_cache_stats(tn_cache_t* cache, tn_cache_stats_t* out_stats) {
   tn_mutex_lock(&cache->lock);
   *out_stats = cache->stats;
   for (const entry_t* entry = cache->oldest; entry; entry = entry->newer)
-    out_stats->hits += (int64_t)(atomic_load_explicit(&entry->state, memory_order_relaxed) >> PIN_BITS);
+    out_stats->hits +=
+        (int64_t)(atomic_load_explicit(&entry->state, memory_order_relaxed) >> PIN_BITS);
   tn_mutex_unlock(&cache->lock);
 }
 
@@ -369,15 +382,16 @@ static void remove_making(tn_cache_t* cache, making_t* making) {
   pthread_mutex_unlock(&cache->making_lock);
 }
 
-tn_status_t tn_cache_get(tn_cache_t* cache, const void* key, size_t size, tn_cache_make_fn_t make, void* context,
-                         tn_cache_entry_t** out_entry) {
+tn_status_t tn_cache_get(tn_cache_t* cache, const void* key, size_t size, tn_cache_make_fn_t make,
+                         void* context, tn_cache_entry_t** out_entry) {
   *out_entry = NULL;
   const uint64_t hash = tn_hash_bytes(key, size, 0);
   entry_t* entry = acquire(cache, hash, key, size);
   making_t self = {.hash = hash, .key = key, .key_size = size};
   if (!entry) {
     pthread_mutex_lock(&cache->making_lock);
-    while (find_making(cache, hash, key, size)) pthread_cond_wait(&cache->made, &cache->making_lock);
+    while (find_making(cache, hash, key, size))
+      pthread_cond_wait(&cache->made, &cache->making_lock);
     // The key may have been made since the miss: makers insert before they leave the list.
     tn_mutex_lock(&cache->lock);
     entry = find(cache, hash, key, size);

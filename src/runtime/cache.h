@@ -24,9 +24,10 @@ typedef struct tn_cache_entry {
 } tn_cache_entry_t;
 
 typedef struct tn_cache_config {
-  size_t max_entries;           // 0: no bound
-  size_t max_cost;              // bound of the sum of all costs; 0: no bound
-  void (*destroy)(void* value); // called without a lock, from any thread; NULL: values are not owned
+  size_t max_entries;  // 0: no bound
+  size_t max_cost;     // bound of the sum of all costs; 0: no bound
+  void (*destroy)(
+      void* value);  // called without a lock, from any thread; NULL: values are not owned
 } tn_cache_config_t;
 
 typedef struct tn_cache_stats {
@@ -44,15 +45,15 @@ void tn_cache_release(tn_cache_t* cache, tn_cache_entry_t* entry);  // NULL is a
 
 // Adds |value|, which the cache owns from now on, also in case of an error. If the key is present already, |value| is
 // destroyed and the present entry returned. |cost| counts towards max_cost, e.g. bytes. The entry is to be released.
-tn_status_t tn_cache_insert(tn_cache_t* cache, const void* key, size_t size, void* value, size_t cost,
-                            tn_cache_entry_t** out_entry);
+tn_status_t tn_cache_insert(tn_cache_t* cache, const void* key, size_t size, void* value,
+                            size_t cost, tn_cache_entry_t** out_entry);
 
 // Makes the value of a key. Runs without a lock; may use the cache for other keys.
 typedef tn_status_t (*tn_cache_make_fn_t)(void* context, void** out_value, size_t* out_cost);
 // The entry of a key, made at need: of several threads that miss a key at once, one makes it and the others wait.
 // An error goes to the caller whose |make| failed and is not stored; a waiting thread then tries itself.
-tn_status_t tn_cache_get(tn_cache_t* cache, const void* key, size_t size, tn_cache_make_fn_t make, void* context,
-                         tn_cache_entry_t** out_entry);
+tn_status_t tn_cache_get(tn_cache_t* cache, const void* key, size_t size, tn_cache_make_fn_t make,
+                         void* context, tn_cache_entry_t** out_entry);
 
 // Removes all entries; those in use live on until released.
 void tn_cache_clear(tn_cache_t* cache);

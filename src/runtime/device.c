@@ -12,8 +12,10 @@
 // State of the process. |state| is the only thing hot paths read.
 enum { UNTOUCHED, INITIALIZED, BAD_FORK };
 static _Atomic int state;
-static _Atomic int frozen_count;  // number of cores, fixed by the initialisation; stored before |state|
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of the initialisation and of the pool's creation
+static _Atomic int
+    frozen_count;  // number of cores, fixed by the initialisation; stored before |state|
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER;  // of the initialisation and of the pool's creation
 static _Atomic(tn_pool_t*) pool;
 
 // ---- number of cores -----------------------------------------------------------------------------------------
@@ -44,7 +46,9 @@ static int count_from_options(void) {
   const char* list = tn_option_string(TN_OPTION_NEURON_RT_VISIBLE_CORES);
   const int listed = *list ? count_of_list(list) : 0;
   if (listed > 0) return listed;
-  if (*list) tn_log(TN_LOG_WARNING, "NEURON_RT_VISIBLE_CORES=%s is not a list like 0-3 or 0,2; it is ignored", list);
+  if (*list)
+    tn_log(TN_LOG_WARNING,
+           "NEURON_RT_VISIBLE_CORES=%s is not a list like 0-3 or 0,2; it is ignored", list);
   int64_t count = tn_option_int(TN_OPTION_NEURON_RT_NUM_CORES);
   if (count <= 0) count = tn_option_int(TN_OPTION_NUM_DEVICES);
   return count < 0 ? 0 : count > TN_DEVICE_LIMIT ? TN_DEVICE_LIMIT : (int)count;
@@ -81,15 +85,21 @@ static void initialize(void) {
   pthread_mutex_unlock(&lock);
 }
 
-bool tn_device_is_initialized(void) { return atomic_load_explicit(&state, memory_order_acquire) == INITIALIZED; }
-bool tn_device_is_in_bad_fork(void) { return atomic_load_explicit(&state, memory_order_relaxed) == BAD_FORK; }
+bool tn_device_is_initialized(void) {
+  return atomic_load_explicit(&state, memory_order_acquire) == INITIALIZED;
+}
+bool tn_device_is_in_bad_fork(void) {
+  return atomic_load_explicit(&state, memory_order_relaxed) == BAD_FORK;
+}
 
 tn_status_t tn_device_range_error(int device) {
   const int count = tn_device_count();
-  if (count == 0) return TN_ERROR(TN_OUT_OF_RANGE, "device index is %d, but this process has no cores", device);
-  return TN_ERROR(TN_OUT_OF_RANGE,
-                  "device index is %d, expected 0..%d (TORCH_NEURONX_NUM_DEVICES changes the number of cores)", device,
-                  count - 1);
+  if (count == 0)
+    return TN_ERROR(TN_OUT_OF_RANGE, "device index is %d, but this process has no cores", device);
+  return TN_ERROR(
+      TN_OUT_OF_RANGE,
+      "device index is %d, expected 0..%d (TORCH_NEURONX_NUM_DEVICES changes the number of cores)",
+      device, count - 1);
 }
 
 tn_status_t tn_device_check(int device) {
@@ -97,12 +107,14 @@ tn_status_t tn_device_check(int device) {
   if (__builtin_expect(now != INITIALIZED, 0)) {
     if (now == BAD_FORK)
       return TN_ERROR(TN_FAILED_PRECONDITION,
-                      "Cannot re-initialize Neuron runtime in forked subprocess. To use Neuron with multiprocessing, "
+                      "Cannot re-initialize Neuron runtime in forked subprocess. To use Neuron "
+                      "with multiprocessing, "
                       "use the 'spawn' start method");
     if (device < 0 || device >= tn_device_count()) return tn_device_range_error(device);
     initialize();
   }
-  if (__builtin_expect(device < 0 || device >= atomic_load_explicit(&frozen_count, memory_order_relaxed), 0))
+  if (__builtin_expect(
+          device < 0 || device >= atomic_load_explicit(&frozen_count, memory_order_relaxed), 0))
     return tn_device_range_error(device);
   return TN_OK;
 }
@@ -128,7 +140,8 @@ tn_pool_t* tn_device_pool(void) {
 int tn_device_thread_count(void) { return tn_pool_thread_count(tn_device_pool()); }
 
 tn_status_t tn_device_set_thread_count(int count) {
-  if (count < 1) return TN_ERROR(TN_INVALID_ARGUMENT, "thread count is %d, expected at least 1", count);
+  if (count < 1)
+    return TN_ERROR(TN_INVALID_ARGUMENT, "thread count is %d, expected at least 1", count);
   tn_pool_t* current = tn_device_pool();
   if (!current) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "thread count: there is no thread pool");
   return tn_pool_set_thread_count(current, count);

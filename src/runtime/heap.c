@@ -43,7 +43,8 @@ static bool add_segment(tn_heap_t* heap, int pool, size_t size) {
   const size_t unit = (size_t)1 << (size < TN_CLASS_LIMIT ? TN_LARGE_SHIFT : TN_CHUNK_SHIFT);
   const size_t exact = (size + unit - 1) & ~(unit - 1);
   tn_segment_t* segment = NULL;
-  tn_status_t status = tn_segment_create(heap, pool, size < TN_CLASS_LIMIT && usual > exact ? usual : exact, &segment);
+  tn_status_t status = tn_segment_create(
+      heap, pool, size < TN_CLASS_LIMIT && usual > exact ? usual : exact, &segment);
   if (status) {
     tn_status_free(status);
     status = tn_segment_create(heap, pool, exact, &segment);
@@ -117,7 +118,8 @@ tn_status_t tn_heap_allocate(int device, size_t size, int64_t stream, void** out
     }
   } else {
     size_t rounded = size;
-    if (size < TN_CLASS_LIMIT) rounded = (size_t)tn_class_units(tn_class_up((size + 255) >> 8)) << 8;
+    if (size < TN_CLASS_LIMIT)
+      rounded = (size_t)tn_class_units(tn_class_up((size + 255) >> 8)) << 8;
     block = size <= TN_LARGEST_REQUEST ? take_slow(heap, TN_LARGE, rounded) : NULL;
     if (size > TN_LARGEST_REQUEST) ++heap->stats.ooms;
   }
@@ -134,7 +136,8 @@ tn_status_t tn_heap_allocate(int device, size_t size, int64_t stream, void** out
 }
 
 __attribute__((noinline, cold, noreturn)) static void bad_pointer(const void* pointer) {
-  fprintf(stderr, "torch_neuronx: %p is freed, but it is no live block of a device heap\n", pointer);
+  fprintf(stderr, "torch_neuronx: %p is freed, but it is no live block of a device heap\n",
+          pointer);
   abort();
 }
 
@@ -145,7 +148,8 @@ void tn_heap_free(void* pointer) {
   if (!segment) bad_pointer(pointer);
   tn_heap_t* heap = segment->heap;
   tn_mutex_lock(&heap->lock);
-  tn_block_t* block = &segment->blocks[(size_t)((uint8_t*)pointer - segment->base) >> segment->shift];
+  tn_block_t* block =
+      &segment->blocks[(size_t)((uint8_t*)pointer - segment->base) >> segment->shift];
   if (block->state != TN_BLOCK_LIVE || tn_block_pointer(block) != pointer) bad_pointer(pointer);
   const int pool = segment->pool;
   const size_t size = tn_block_size(block);
@@ -169,7 +173,8 @@ void tn_heap_free(void* pointer) {
 }
 
 void tn_heap_record_stream(void* pointer, int64_t stream) {
-  (void)pointer;  // the work queued so far has run, so the block may be reused as soon as it is freed
+  (void)
+      pointer;  // the work queued so far has run, so the block may be reused as soon as it is freed
   (void)stream;
 }
 
@@ -210,7 +215,8 @@ bool tn_heap_find(const void* pointer, void** out_base, size_t* out_size, int* o
     while (!bits) bits = segment->starts[--word];  // granule 0 always starts a block
     const tn_block_t* block = &segment->blocks[word * 64 + 63 - (size_t)__builtin_clzll(bits)];
     uint8_t* base = tn_block_pointer(block);
-    if (block->state == TN_BLOCK_LIVE && (size_t)((const uint8_t*)pointer - base) < block->requested) {
+    if (block->state == TN_BLOCK_LIVE &&
+        (size_t)((const uint8_t*)pointer - base) < block->requested) {
       found = true;
       *out_base = base;
       *out_size = block->requested;

@@ -20,11 +20,11 @@ enum {
   TN_HEAP_BINS = 256,   // size classes up to 2^41 bytes
   TN_QUICK_BINS = 80,   // classes of the small pool
 };
-#define TN_SMALL_LIMIT ((size_t)1 << 20)   // requests below this are small
-#define TN_CLASS_LIMIT ((size_t)16 << 20)  // requests below this are rounded to a size class
+#define TN_SMALL_LIMIT     ((size_t)1 << 20)   // requests below this are small
+#define TN_CLASS_LIMIT     ((size_t)16 << 20)  // requests below this are rounded to a size class
 #define TN_LARGEST_REQUEST ((size_t)1 << 40)
-#define TN_SMALL_SEGMENT ((size_t)2 << 20)
-#define TN_LARGE_SEGMENT ((size_t)32 << 20)  // shared by requests below TN_CLASS_LIMIT
+#define TN_SMALL_SEGMENT   ((size_t)2 << 20)
+#define TN_LARGE_SEGMENT   ((size_t)32 << 20)  // shared by requests below TN_CLASS_LIMIT
 
 typedef struct tn_heap tn_heap_t;
 typedef struct tn_segment tn_segment_t;
@@ -40,10 +40,10 @@ typedef struct tn_block {
   uint32_t granules;           // size
   uint32_t previous_granules;  // size of the block before it in the segment; 0 if it is the first
   uint32_t state;
-  uint32_t bin;                // of its list
+  uint32_t bin;  // of its list
   tn_segment_t* segment;
   struct tn_block *next, *previous;  // list of a bin; a quick list uses |next| only
-  size_t requested;            // bytes asked for, of a live block
+  size_t requested;                  // bytes asked for, of a live block
 } tn_block_t;
 
 struct tn_segment {
@@ -55,17 +55,17 @@ struct tn_segment {
   uint32_t granules, live, free_blocks;
   size_t free_bytes;
   int64_t inactive_blocks, inactive_bytes;  // as counted in the statistics
-  tn_block_t* blocks;   // by granule
-  uint64_t* starts;     // bit per granule that starts a block
+  tn_block_t* blocks;                       // by granule
+  uint64_t* starts;                         // bit per granule that starts a block
   tn_segment_t *next, *previous;
 };
 
 struct tn_heap {
   tn_mutex_t lock;  // of everything below
   int device, fd;
-  int64_t file_size;      // the file only grows: given back ranges are holes
-  size_t limit;           // 0: none of ours
-  size_t reserved;        // bytes of all segments
+  int64_t file_size;  // the file only grows: given back ranges are holes
+  size_t limit;       // 0: none of ours
+  size_t reserved;    // bytes of all segments
   tn_segment_t* segments;
   tn_segment_t* spare_segments;  // unmapped descriptors; never freed, see tn_segment_find
   tn_block_t* quick[TN_QUICK_BINS];
@@ -92,7 +92,9 @@ static inline uint64_t tn_class_units(uint32_t index) {
   return (uint64_t)(9 + step) << k;
 }
 
-static inline size_t tn_block_size(const tn_block_t* block) { return (size_t)block->granules << block->segment->shift; }
+static inline size_t tn_block_size(const tn_block_t* block) {
+  return (size_t)block->granules << block->segment->shift;
+}
 static inline uint8_t* tn_block_pointer(const tn_block_t* block) {
   const tn_segment_t* segment = block->segment;
   return segment->base + ((size_t)(block - segment->blocks) << segment->shift);

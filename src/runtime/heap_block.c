@@ -50,7 +50,8 @@ static tn_block_t* block_after(const tn_block_t* block) {
 static void split(tn_block_t* block, uint32_t granules) {
   tn_segment_t* segment = block->segment;
   tn_block_t* rest = block + granules;
-  *rest = (tn_block_t){.granules = block->granules - granules, .previous_granules = granules, .segment = segment};
+  *rest = (tn_block_t){
+      .granules = block->granules - granules, .previous_granules = granules, .segment = segment};
   block->granules = granules;
   tn_block_t* after = block_after(rest);
   if (after) after->previous_granules = rest->granules;
@@ -129,16 +130,17 @@ void tn_heap_flush(tn_heap_t* heap) {
 
 // ---- check -------------------------------------------------------------------------------------------------------
 
-#define CHECK(condition)                                                                          \
-  do {                                                                                            \
-    if (!(condition)) {                                                                           \
-      tn_log(TN_LOG_WARNING, "heap of device %d: not true: %s", heap->device, #condition);        \
-      return false;                                                                               \
-    }                                                                                             \
+#define CHECK(condition)                                                                   \
+  do {                                                                                     \
+    if (!(condition)) {                                                                    \
+      tn_log(TN_LOG_WARNING, "heap of device %d: not true: %s", heap->device, #condition); \
+      return false;                                                                        \
+    }                                                                                      \
   } while (0)
 
 typedef struct totals {
-  int64_t live[3], live_bytes[3], requested[3], segments[3], reserved[3], inactive[3], inactive_bytes[3];
+  int64_t live[3], live_bytes[3], requested[3], segments[3], reserved[3], inactive[3],
+      inactive_bytes[3];
   int64_t free_blocks, quick_blocks;
 } totals_t;
 
@@ -148,7 +150,8 @@ static bool check_segment(const tn_heap_t* heap, const tn_segment_t* segment, to
   const tn_block_t* before = NULL;
   CHECK(tn_segment_find(segment->base) == segment);
   CHECK(tn_segment_find(segment->base + segment->size - 1) == segment);
-  for (const tn_block_t* block = segment->blocks; block; before = block, block = block_after(block)) {
+  for (const tn_block_t* block = segment->blocks; block;
+       before = block, block = block_after(block)) {
     const size_t index = (size_t)(block - segment->blocks);
     CHECK(block->granules > 0 && index + block->granules <= segment->granules);
     CHECK(block->previous_granules == previous);
@@ -177,7 +180,8 @@ static bool check_segment(const tn_heap_t* heap, const tn_segment_t* segment, to
       ++totals->quick_blocks;
     }
   }
-  CHECK(live == segment->live && free_blocks == segment->free_blocks && free_bytes == segment->free_bytes);
+  CHECK(live == segment->live && free_blocks == segment->free_blocks &&
+        free_bytes == segment->free_bytes);
   for (int i = 0; i <= segment->pool; i += segment->pool) {
     ++totals->segments[i];
     totals->reserved[i] += (int64_t)segment->size;

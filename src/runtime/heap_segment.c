@@ -25,7 +25,8 @@ tn_segment_t* tn_segment_find(const void* pointer) {
   if (chunk >> (2 * LEVEL_BITS)) return NULL;
   leaf_t* leaf = atomic_load_explicit(&leaves[chunk >> LEVEL_BITS], memory_order_acquire);
   if (!leaf) return NULL;
-  return atomic_load_explicit(&leaf->segments[chunk & ((1 << LEVEL_BITS) - 1)], memory_order_acquire);
+  return atomic_load_explicit(&leaf->segments[chunk & ((1 << LEVEL_BITS) - 1)],
+                              memory_order_acquire);
 }
 
 // Enters |segment|, or NULL, for the chunks of a range; false without memory for a leaf.
@@ -43,7 +44,8 @@ static bool set_range(const uint8_t* base, size_t size, tn_segment_t* segment) {
       if (atomic_compare_exchange_strong(slot, &leaf, created)) leaf = created;
       else free(created);
     }
-    atomic_store_explicit(&leaf->segments[chunk & ((1 << LEVEL_BITS) - 1)], segment, memory_order_release);
+    atomic_store_explicit(&leaf->segments[chunk & ((1 << LEVEL_BITS) - 1)], segment,
+                          memory_order_release);
   }
   return true;
 }
@@ -53,13 +55,16 @@ size_t tn_heap_host_limit(void) {
   size_t value = atomic_load_explicit(&limit, memory_order_relaxed);
   if (value == 0) {
     const size_t total = tn_os_memory_total();
-    value = (total - total / 8) & ~(((size_t)1 << TN_CHUNK_SHIFT) - 1);  // the rest is for the program itself
+    value = (total - total / 8) &
+            ~(((size_t)1 << TN_CHUNK_SHIFT) - 1);  // the rest is for the program itself
     atomic_store_explicit(&limit, value, memory_order_relaxed);
   }
   return value;
 }
 
-size_t tn_heap_host_reserved(void) { return atomic_load_explicit(&host_reserved, memory_order_relaxed); }
+size_t tn_heap_host_reserved(void) {
+  return atomic_load_explicit(&host_reserved, memory_order_relaxed);
+}
 
 void tn_segment_fail_next(int count) { atomic_store(&failures_wanted, count); }
 
@@ -105,7 +110,8 @@ tn_status_t tn_segment_create(tn_heap_t* heap, int pool, size_t size, tn_segment
   int error = ENOMEM;
   if (segment) heap->spare_segments = segment->next;
   else if (!(segment = calloc(1, sizeof(*segment)))) goto failed;
-  if (!tn_size_array((granules + 63) / 64 * sizeof(uint64_t), granules, sizeof(tn_block_t), &bytes)) goto failed;
+  if (!tn_size_array((granules + 63) / 64 * sizeof(uint64_t), granules, sizeof(tn_block_t), &bytes))
+    goto failed;
   if (!(blocks = calloc(1, bytes))) goto failed;  // untouched parts cost nothing
   if (heap->fd < 0) heap->fd = memfd_create("tn-heap", MFD_CLOEXEC);
   if (heap->fd < 0 || ftruncate(heap->fd, heap->file_size + (int64_t)chunks) != 0 ||
@@ -113,8 +119,15 @@ tn_status_t tn_segment_create(tn_heap_t* heap, int pool, size_t size, tn_segment
     error = errno;
     goto failed;
   }
-  *segment = (tn_segment_t){.base = base, .size = size, .file_offset = heap->file_size, .heap = heap, .pool = pool,
-                            .shift = shift, .granules = granules, .blocks = blocks, .next = heap->segments};
+  *segment = (tn_segment_t){.base = base,
+                            .size = size,
+                            .file_offset = heap->file_size,
+                            .heap = heap,
+                            .pool = pool,
+                            .shift = shift,
+                            .granules = granules,
+                            .blocks = blocks,
+                            .next = heap->segments};
   segment->starts = (uint64_t*)(blocks + granules);
   segment->starts[0] = 1;
   segment->free_blocks = 1;
@@ -152,7 +165,8 @@ void tn_segment_destroy(tn_segment_t* segment) {
   tn_size_align(segment->size, tn_os_page_size(), &mapped);
   set_range(segment->base, segment->size, NULL);
   munmap(segment->base, mapped);
-  fallocate(heap->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, segment->file_offset, (off_t)mapped);
+  fallocate(heap->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, segment->file_offset,
+            (off_t)mapped);
   if (segment->next) segment->next->previous = segment->previous;
   if (segment->previous) segment->previous->next = segment->next;
   else heap->segments = segment->next;

@@ -48,9 +48,11 @@ void tn_heap_stats(int device, tn_heap_stats_t* out_stats) {
 
 // Calls |fn| for every tn_stat_t. They are the first members of tn_heap_stats_t, in arrays of three.
 static void for_each_stat(tn_heap_stats_t* stats, void (*fn)(tn_stat_t*)) {
-  _Static_assert(offsetof(tn_heap_stats_t, alloc_retries) % sizeof(tn_stat_t) == 0, "only tn_stat_t before it");
+  _Static_assert(offsetof(tn_heap_stats_t, alloc_retries) % sizeof(tn_stat_t) == 0,
+                 "only tn_stat_t before it");
   tn_stat_t* first = &stats->allocation[0];
-  for (size_t i = 0; i < offsetof(tn_heap_stats_t, alloc_retries) / sizeof(tn_stat_t); ++i) fn(first + i);
+  for (size_t i = 0; i < offsetof(tn_heap_stats_t, alloc_retries) / sizeof(tn_stat_t); ++i)
+    fn(first + i);
 }
 static void reset_peak(tn_stat_t* stat) { stat->peak = stat->current; }
 static void reset_accumulated(tn_stat_t* stat) { stat->allocated = stat->freed = 0; }
@@ -68,7 +70,8 @@ void tn_heap_reset_accumulated(int device) {
   if (!heap) return;
   tn_mutex_lock(&heap->lock);
   for_each_stat(&heap->stats, reset_accumulated);
-  heap->stats.alloc_retries = heap->stats.ooms = heap->stats.device_allocs = heap->stats.device_frees = 0;
+  heap->stats.alloc_retries = heap->stats.ooms = heap->stats.device_allocs =
+      heap->stats.device_frees = 0;
   tn_mutex_unlock(&heap->lock);
 }
 
@@ -109,14 +112,17 @@ tn_status_t tn_heap_oom(const tn_heap_t* heap, size_t size) {
   const int count = largest_groups(heap, groups);
   int used = 0;
   for (int i = 0; i < count; ++i) {
-    used += snprintf(text + used, sizeof(text) - (size_t)used, "%s%zu", i ? ", " : "", groups[i].requested);
+    used += snprintf(text + used, sizeof(text) - (size_t)used, "%s%zu", i ? ", " : "",
+                     groups[i].requested);
     if (groups[i].count > 1)
-      used += snprintf(text + used, sizeof(text) - (size_t)used, " x%lld", (long long)groups[i].count);
+      used +=
+          snprintf(text + used, sizeof(text) - (size_t)used, " x%lld", (long long)groups[i].count);
   }
   return TN_ERROR(TN_RESOURCE_EXHAUSTED,
-                  "Neuron OOM: requested_size=%zu total_hbm=%zu allocated=%lld free=%zu reserved=%zu on neuron:%d. "
+                  "Neuron OOM: requested_size=%zu total_hbm=%zu allocated=%lld free=%zu "
+                  "reserved=%zu on neuron:%d. "
                   "Free is what is not allocated on this core%s. Largest live blocks in bytes: %s",
                   size, capacity, (long long)allocated,
-                  capacity > (size_t)allocated ? capacity - (size_t)allocated : 0, heap->reserved, heap->device,
-                  heap->limit ? " below the limit set for this process" : "", text);
+                  capacity > (size_t)allocated ? capacity - (size_t)allocated : 0, heap->reserved,
+                  heap->device, heap->limit ? " below the limit set for this process" : "", text);
 }

@@ -25,17 +25,20 @@ bool tn_stream_is_valid(int device, int64_t stream) {
   if (device < 0 || device >= tn_device_count() || stream < 0) return false;
   if (stream == 0) return true;
   const int64_t serial = stream >> SERIAL_SHIFT;
-  return (stream & DEVICE_MASK) == device && (stream >> PRIORITY_SHIFT & 0xFF) <= 3 && serial >= 1 &&
-         serial <= atomic_load_explicit(&created[device], memory_order_relaxed);
+  return (stream & DEVICE_MASK) == device && (stream >> PRIORITY_SHIFT & 0xFF) <= 3 &&
+         serial >= 1 && serial <= atomic_load_explicit(&created[device], memory_order_relaxed);
 }
 
 static tn_status_t check_stream(int device, int64_t stream) {
   TN_TRY(tn_device_check(device));
   if (tn_stream_is_valid(device, stream)) return TN_OK;
-  return TN_ERROR(TN_INVALID_ARGUMENT, "stream %lld is not a stream of device %d", (long long)stream, device);
+  return TN_ERROR(TN_INVALID_ARGUMENT, "stream %lld is not a stream of device %d",
+                  (long long)stream, device);
 }
 
-tn_status_t tn_stream_synchronize(int device, int64_t stream) { return check_stream(device, stream); }
+tn_status_t tn_stream_synchronize(int device, int64_t stream) {
+  return check_stream(device, stream);
+}
 bool tn_stream_query(int device, int64_t stream) {
   (void)device;
   (void)stream;
@@ -76,7 +79,9 @@ tn_status_t tn_event_record(tn_event_t* event, int64_t stream) {
   return TN_OK;
 }
 
-tn_status_t tn_event_wait(tn_event_t* event, int64_t stream) { return check_any_stream(event, stream); }
+tn_status_t tn_event_wait(tn_event_t* event, int64_t stream) {
+  return check_any_stream(event, stream);
+}
 
 bool tn_event_query(const tn_event_t* event) {
   (void)event;
@@ -92,7 +97,8 @@ tn_status_t tn_event_elapsed(const tn_event_t* start, const tn_event_t* end, dou
   const int64_t first = atomic_load_explicit(&start->time_ns, memory_order_acquire);
   const int64_t last = atomic_load_explicit(&end->time_ns, memory_order_acquire);
   if (first == 0 || last == 0)
-    return TN_ERROR(TN_FAILED_PRECONDITION, "Both events must be recorded before calculating elapsed time.");
+    return TN_ERROR(TN_FAILED_PRECONDITION,
+                    "Both events must be recorded before calculating elapsed time.");
   *out_ms = (double)(last - first) * 1e-6;
   return TN_OK;
 }

@@ -21,7 +21,8 @@ static void print_program(const tn_object_file_t* file) {
   if (!tn_kernel_program_unpack(file->program, file->program_size, &program)) return;
   tn_status_t status = tn_kernel_program_verify(&program);
   if (!status) status = tn_kernel_program_print(&program, &text);
-  for (char* line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n")) printf("    %s\n", line);
+  for (char* line = text ? strtok(text, "\n") : NULL; line; line = strtok(NULL, "\n"))
+    printf("    %s\n", line);
   tn_status_free(status);
   free(text);
 }
@@ -38,8 +39,8 @@ static void visit(void* context, const tn_object_file_t* file) {
   if (localtime_r(&used, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
   tn_kernel_program_t program = {0};
   if (file->is_valid) tn_kernel_program_unpack(file->program, file->program_size, &program);
-  printf("%s  %7lld bytes  %3d instructions  %s%s\n", when, (long long)file->size, program.inst_count, file->path,
-         file->is_valid ? "" : "  DAMAGED");
+  printf("%s  %7lld bytes  %3d instructions  %s%s\n", when, (long long)file->size,
+         program.inst_count, file->path, file->is_valid ? "" : "  DAMAGED");
   if (totals->is_long && file->is_valid) print_program(file);
 }
 
@@ -70,8 +71,8 @@ static int prune(int argc, char** argv) {
   tn_status_t status = tn_object_cache_each(true, delete_bad, &bad);
   if (!status) status = tn_object_cache_prune(limit_mb << 20, &deleted, &remaining);
   if (status) return tn_cmd_fail(argv[0], status);
-  printf("%lld damaged and %lld old files deleted, %.1f MiB remain\n", (long long)bad, (long long)deleted,
-         (double)remaining / (1 << 20));
+  printf("%lld damaged and %lld old files deleted, %.1f MiB remain\n", (long long)bad,
+         (long long)deleted, (double)remaining / (1 << 20));
   return 0;
 }
 
@@ -88,7 +89,7 @@ int tn_cmd_cache(int argc, char** argv) {
   }
   tn_status_t status = tn_object_cache_each(totals.is_check, visit, &totals);
   if (status) return tn_cmd_fail(argv[0], status);
-  printf("%lld kernels, %.1f MiB, %lld damaged\n", (long long)totals.files, (double)totals.bytes / (1 << 20),
-         (long long)totals.bad);
+  printf("%lld kernels, %.1f MiB, %lld damaged\n", (long long)totals.files,
+         (double)totals.bytes / (1 << 20), (long long)totals.bad);
   return totals.bad != 0;
 }

@@ -21,11 +21,15 @@ typedef struct tn_run {
 } tn_run_t;
 
 static const char usage[] =
-    "usage: tn run FILE.mlir [--input X]... [--engine sim|null|interp] [--output PREFIX] [--describe]\n\n"
-    "Runs @main and prints its results. There is one --input per parameter, in order: a .npy file, or one of "
+    "usage: tn run FILE.mlir [--input X]... [--engine sim|null|interp] [--output PREFIX] "
+    "[--describe]\n\n"
+    "Runs @main and prints its results. There is one --input per parameter, in order: a .npy file, "
+    "or one of "
     "zeros,\n"
-    "ones, iota (0, 1, 2, ..). interp is the reference interpreter; the others are drivers (default: sim).\n"
-    "--output writes PREFIX0.npy, PREFIX1.npy, .. instead; --describe prints the compiled program first.\n";
+    "ones, iota (0, 1, 2, ..). interp is the reference interpreter; the others are drivers "
+    "(default: sim).\n"
+    "--output writes PREFIX0.npy, PREFIX1.npy, .. instead; --describe prints the compiled program "
+    "first.\n";
 
 static tn_status_t read_text(const char* path, char** out_text, size_t* out_length) {
   FILE* file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
@@ -87,8 +91,8 @@ static size_t strided_bytes(const tn_type_t* type, const int64_t* strides) {
   return (size_t)(last + 1) * tn_dtype_size(type->dtype);
 }
 // Copies between row-major |packed| and |strided|.
-static void copy_strided(const tn_type_t* type, const int64_t* strides, uint8_t* packed, uint8_t* strided,
-                         bool to_strided) {
+static void copy_strided(const tn_type_t* type, const int64_t* strides, uint8_t* packed,
+                         uint8_t* strided, bool to_strided) {
   size_t size = tn_dtype_size(type->dtype);
   for (int64_t i = 0, count = tn_type_element_count(type); i < count; ++i) {
     int64_t rest = i, at = 0;
@@ -102,13 +106,14 @@ static void copy_strided(const tn_type_t* type, const int64_t* strides, uint8_t*
 }
 
 // ---- engines ----------------------------------------------------------------------------------------------
-static tn_status_t launch(const tn_run_t* run, const tn_driver_t* driver, const tn_program_t* program,
-                          void** params, void** results) {
+static tn_status_t launch(const tn_run_t* run, const tn_driver_t* driver,
+                          const tn_program_t* program, void** params, void** results) {
   const tn_graph_t* graph = run->graph;
   for (int i = 0; i < tn_graph_param_count(graph); ++i) {
     const tn_node_t* param = tn_graph_param_at(graph, i);
     const int64_t* strides = tn_param_strides(param);
-    size_t bytes = strides ? strided_bytes(&param->types[0], strides) : row_major_bytes(&param->types[0]);
+    size_t bytes =
+        strides ? strided_bytes(&param->types[0], strides) : row_major_bytes(&param->types[0]);
     params[i] = new_buffer(bytes < sizeof(tn_scalar_t) ? sizeof(tn_scalar_t) : bytes);
     if (!params[i]) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
     if (strides) {
@@ -138,7 +143,8 @@ static tn_status_t run_driver(const tn_run_t* run) {
   tn_program_t* program = NULL;
   TN_TRY(tn_driver_find(run->engine, &driver));
   TN_TRY(driver->compile(run->graph, &program));
-  int param_count = tn_graph_param_count(run->graph), result_count = tn_graph_result_count(run->graph);
+  int param_count = tn_graph_param_count(run->graph),
+      result_count = tn_graph_result_count(run->graph);
   void** params = calloc((size_t)param_count + 1, sizeof *params);
   void** results = calloc((size_t)result_count + 1, sizeof *results);
   tn_status_t status = params && results ? TN_OK : TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
@@ -184,19 +190,22 @@ static tn_status_t print_results(const tn_run_t* run) {
 }
 
 static tn_status_t run_graph(tn_run_t* run) {
-  const int param_count = tn_graph_param_count(run->graph), result_count = tn_graph_result_count(run->graph);
+  const int param_count = tn_graph_param_count(run->graph),
+            result_count = tn_graph_result_count(run->graph);
   if (run->input_count != param_count) {
-    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: @main has %d parameters, got %d times --input", run->file,
-                    param_count, run->input_count);
+    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: @main has %d parameters, got %d times --input",
+                    run->file, param_count, run->input_count);
   }
   run->params = calloc((size_t)param_count + 1, sizeof *run->params);
   run->results = calloc((size_t)result_count + 1, sizeof *run->results);
   if (!run->params || !run->results) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
   for (int i = 0; i < param_count; ++i) {
-    TN_TRY(make_input(run->inputs[i], &tn_graph_param_at(run->graph, i)->types[0], &run->params[i]));
+    TN_TRY(
+        make_input(run->inputs[i], &tn_graph_param_at(run->graph, i)->types[0], &run->params[i]));
   }
   for (int i = 0; i < result_count; ++i) {
-    run->results[i] = new_buffer(row_major_bytes(&tn_graph_result_at(run->graph, i)->node->types[0]));
+    run->results[i] =
+        new_buffer(row_major_bytes(&tn_graph_result_at(run->graph, i)->node->types[0]));
     if (!run->results[i]) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
   }
   if (run->engine && strcmp(run->engine, "interp") == 0) {

@@ -10,7 +10,8 @@ typedef struct command {
 } command_t;
 
 static const command_t commands[] = {
-    {"env", tn_cmd_env, "every option with value and origin; cores, memory, instruction set, threads, caches"},
+    {"env", tn_cmd_env,
+     "every option with value and origin; cores, memory, instruction set, threads, caches"},
     {"run", tn_cmd_run, "compile a StableHLO file, run it and print the results"},
     {"opt", tn_cmd_opt, "print a StableHLO file after the given passes"},
     {"cache", tn_cmd_cache, "list, verify or prune the disk cache"},
@@ -30,14 +31,16 @@ MISSING(cache)
 
 int tn_cmd_fail(const char* command, tn_status_t status) {
   if (!status) return 0;
-  fprintf(stderr, "tn %s: %s: %s\n", command, tn_code_name(tn_status_code(status)), tn_status_message(status));
+  fprintf(stderr, "tn %s: %s: %s\n", command, tn_code_name(tn_status_code(status)),
+          tn_status_message(status));
   tn_status_free(status);
   return 1;
 }
 
 static int usage(FILE* file) {
   fprintf(file, "usage: tn COMMAND [ARGUMENTS]\n\n");
-  for (int i = 0; i < COMMAND_COUNT; ++i) fprintf(file, "  %-7s %s\n", commands[i].name, commands[i].summary);
+  for (int i = 0; i < COMMAND_COUNT; ++i)
+    fprintf(file, "  %-7s %s\n", commands[i].name, commands[i].summary);
   fprintf(file, "\n'tn COMMAND --help' explains a command.\n");
   return file == stdout ? 0 : 2;
 }

@@ -28,7 +28,8 @@ static tn_status_t check_header(const char* path, const char* header, const tn_t
                                 bool* out_is_fortran) {
   const char *descr = find_key(header, "'descr'"), *order = find_key(header, "'fortran_order'"),
              *shape = find_key(header, "'shape'");
-  if (!descr || !order || !shape) return TN_ERROR(TN_INVALID_ARGUMENT, "%s: not a plain array", path);
+  if (!descr || !order || !shape)
+    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: not a plain array", path);
   *out_is_fortran = strncmp(order, "True", 4) == 0;
   const char* expected = descr_of(type->dtype);
   if (expected ? strncmp(descr + 1, expected, strlen(expected)) != 0
@@ -128,7 +129,8 @@ tn_status_t tn_npy_write(const char* path, const tn_type_t* type, const void* da
                         : size == 1 ? "|u1"
                                     : "<u2");
   for (int i = 0; i < type->rank; ++i) {
-    length += snprintf(header + length, sizeof header - (size_t)length, "%lld, ", (long long)type->dims[i]);
+    length += snprintf(header + length, sizeof header - (size_t)length, "%lld, ",
+                       (long long)type->dims[i]);
   }
   length += snprintf(header + length, sizeof header - (size_t)length, "), }");
   while ((length + 11) % 64) header[length++] = ' ';  // elements start 64-aligned

@@ -17,7 +17,8 @@ TN_TEST(allocations_are_zeroed_aligned_and_apart) {
       memset(pointer, i & 255, size);
     }
     for (int i = 0; i < 2000; ++i)
-      for (size_t byte = 0; byte < (size_t)(i * 7919 % 400); ++byte) TN_EXPECT(pointers[i][byte] == (i & 255));
+      for (size_t byte = 0; byte < (size_t)(i * 7919 % 400); ++byte)
+        TN_EXPECT(pointers[i][byte] == (i & 255));
     TN_EXPECT(arena.used >= 2000 * 100);
     tn_arena_reset(&arena);
     TN_EXPECT_EQ(0, arena.used);

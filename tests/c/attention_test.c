@@ -14,18 +14,20 @@ typedef struct options {
   bool is_blhe;  // rows of different heads interleave
 } options_t;
 
-static void strides_of(const options_t* o, int64_t heads, int64_t length, int64_t size, int64_t* out) {
+static void strides_of(const options_t* o, int64_t heads, int64_t length, int64_t size,
+                       int64_t* out) {
   out[0] = heads * length * size;
   out[1] = o->is_blhe ? size : length * size;
   out[2] = o->is_blhe ? heads * size : size;
 }
-static double value(const options_t* o, const void* x, const int64_t* stride, int64_t b, int64_t h, int64_t r,
-                    int64_t i) {
+static double value(const options_t* o, const void* x, const int64_t* stride, int64_t b, int64_t h,
+                    int64_t r, int64_t i) {
   return row_at(o->dtype, x, b * stride[0] + h * stride[1] + r * stride[2] + i);
 }
 
 static void check(options_t o) {
-  const int64_t qn = o.batch * o.heads * o.length * o.size, kn = o.batch * o.heads_kv * o.length_kv * o.size;
+  const int64_t qn = o.batch * o.heads * o.length * o.size,
+                kn = o.batch * o.heads_kv * o.length_kv * o.size;
   const int64_t vn = o.batch * o.heads_kv * o.length_kv * o.size_v,
                 on = o.batch * o.heads * o.length * o.size_v;
   tn_attention_t att = {.dtype = o.dtype,
@@ -47,7 +49,8 @@ static void check(options_t o) {
   strides_of(&o, o.heads, o.length, o.size, att.q_stride);
   strides_of(&o, o.heads_kv, o.length_kv, o.size, att.k_stride);
   strides_of(&o, o.heads_kv, o.length_kv, o.size_v, att.v_stride);
-  const int64_t mask_heads = o.mask_per_head ? o.heads : 1, mask_count = mask_heads * o.length * o.length_kv;
+  const int64_t mask_heads = o.mask_per_head ? o.heads : 1,
+                mask_count = mask_heads * o.length * o.length_kv;
   att.mask_dtype = o.mask_dtype;
   void* mask = NULL;
   if (o.mask_dtype == TN_BOOL) {
@@ -93,7 +96,8 @@ static void check(options_t o) {
     row_expect_same("dv", dv[1], dv[t], (size_t)vn * es);
   }
 
-  double *e_out = calloc((size_t)on + 1, 8), *e_lse = calloc((size_t)(o.batch * o.heads * o.length) + 1, 8);
+  double *e_out = calloc((size_t)on + 1, 8),
+         *e_lse = calloc((size_t)(o.batch * o.heads * o.length) + 1, 8);
   double *e_dq = calloc((size_t)qn + 1, 8), *e_dk = calloc((size_t)kn + 1, 8),
          *e_dv = calloc((size_t)vn + 1, 8);
   double *prob = calloc((size_t)o.length_kv + 1, 8), *dprob = calloc((size_t)o.length_kv + 1, 8);
@@ -106,7 +110,8 @@ static void check(options_t o) {
         for (int64_t j = 0; j < o.length_kv; ++j) {
           double s = 0;
           for (int64_t i = 0; i < o.size; ++i)
-            s += value(&o, att.q, att.q_stride, b, h, r, i) * value(&o, att.k, att.k_stride, b, kh, j, i);
+            s += value(&o, att.q, att.q_stride, b, h, r, i) *
+                 value(&o, att.k, att.k_stride, b, kh, j, i);
           s *= 0.3;
           const int64_t m = h * att.mask_stride[1] + r * o.length_kv + j;
           if (o.mask_dtype == TN_BOOL) {
@@ -124,14 +129,16 @@ static void check(options_t o) {
                     : words[index % 4] < (uint32_t)(o.dropout * 0x1p32) ? 0
                                                                         : 1 / (1 - o.dropout);
         }
-        for (int64_t j = 0; j < o.length_kv; ++j) sum += high == -INFINITY ? 0 : exp(prob[j] - high);
+        for (int64_t j = 0; j < o.length_kv; ++j)
+          sum += high == -INFINITY ? 0 : exp(prob[j] - high);
         e_lse[row] = high == -INFINITY ? -INFINITY : high + log(sum);
         for (int64_t j = 0; j < o.length_kv; ++j) {
           prob[j] = high == -INFINITY ? 0 : exp(prob[j] - high) / sum;
           dprob[j] = 0;
           for (int64_t i = 0; i < o.size_v; ++i) {
             const int64_t at = b * out_stride[0] + h * out_stride[1] + r * out_stride[2] + i;
-            const int64_t vat = b * att.v_stride[0] + kh * att.v_stride[1] + j * att.v_stride[2] + i;
+            const int64_t vat =
+                b * att.v_stride[0] + kh * att.v_stride[1] + j * att.v_stride[2] + i;
             e_out[at] += prob[j] * keep[j] * row_at(o.dtype, att.v, vat);
             dprob[j] += row_at(o.dtype, dout, at) * row_at(o.dtype, att.v, vat) * keep[j];
             e_dv[vat] += prob[j] * keep[j] * row_at(o.dtype, dout, at);
@@ -142,7 +149,8 @@ static void check(options_t o) {
           for (int64_t i = 0; i < o.size; ++i) {
             const double ds = prob[j] * (dprob[j] - dot) * 0.3;
             const int64_t qat = b * att.q_stride[0] + h * att.q_stride[1] + r * att.q_stride[2] + i;
-            const int64_t kat = b * att.k_stride[0] + kh * att.k_stride[1] + j * att.k_stride[2] + i;
+            const int64_t kat =
+                b * att.k_stride[0] + kh * att.k_stride[1] + j * att.k_stride[2] + i;
             e_dq[qat] += ds * row_at(o.dtype, att.k, kat);
             e_dk[kat] += ds * row_at(o.dtype, att.q, qat);
           }

@@ -62,7 +62,8 @@ static bool contains(tn_cache_t* cache, uint64_t number) {
   uint64_t key[12];
   const size_t size = write_key(number, key);
   tn_cache_entry_t* entry = tn_cache_acquire(cache, key, size);
-  const bool found = entry && ((value_t*)entry->value)->key == number && ((value_t*)entry->value)->alive;
+  const bool found =
+      entry && ((value_t*)entry->value)->key == number && ((value_t*)entry->value)->alive;
   tn_cache_release(cache, entry);
   return found;
 }

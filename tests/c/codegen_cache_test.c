@@ -35,18 +35,22 @@ static void empty_folder(void) {
 __attribute__((destructor)) static void delete_folder(void) {
   char command[128];
   snprintf(command, sizeof command, "rm -rf %s", folder);
-  if (strstr(folder, "tn_cache_test") && system(command) != 0) fprintf(stderr, "%s stays\n", folder);
+  if (strstr(folder, "tn_cache_test") && system(command) != 0)
+    fprintf(stderr, "%s stays\n", folder);
 }
 
 // out = x * which, in elementwise form; distinct for each |which| by its number of additions.
 static tn_kernel_program_t program_of(int which) {
-  tn_kernel_program_t p = {.loop_count = 1, .parallel_count = 1, .phase_count = 1, .operand_count = 2};
+  tn_kernel_program_t p = {
+      .loop_count = 1, .parallel_count = 1, .phase_count = 1, .operand_count = 2};
   p.operand[0] = (tn_kernel_operand_t){TN_F32, TN_OPERAND_INPUT, TN_OPERAND_CONTIGUOUS, 0};
   p.operand[1] = (tn_kernel_operand_t){TN_F32, TN_OPERAND_OUTPUT, TN_OPERAND_CONTIGUOUS, 0};
   p.inst[p.inst_count++] = (tn_kernel_inst_t){.op = TN_KOP_LOAD, .dtype = TN_F32};
   for (int i = 1; i < which; ++i)
-    p.inst[p.inst_count++] = (tn_kernel_inst_t){.op = TN_OP_ADD, .dtype = TN_F32, .b = (uint8_t)(i - 1)};
-  p.inst[p.inst_count] = (tn_kernel_inst_t){.op = TN_KOP_STORE, .dtype = TN_F32, .index = 1, .a = (uint8_t)(p.inst_count - 1)};
+    p.inst[p.inst_count++] =
+        (tn_kernel_inst_t){.op = TN_OP_ADD, .dtype = TN_F32, .b = (uint8_t)(i - 1)};
+  p.inst[p.inst_count] = (tn_kernel_inst_t){
+      .op = TN_KOP_STORE, .dtype = TN_F32, .index = 1, .a = (uint8_t)(p.inst_count - 1)};
   ++p.inst_count;
   return p;
 }
@@ -79,7 +83,9 @@ static bool has_plugin(void) {
   tn_status_free(status);
   return api != NULL;
 }
-static void find_path(void* context, const tn_object_file_t* file) { memcpy(context, file->path, sizeof file->path); }
+static void find_path(void* context, const tn_object_file_t* file) {
+  memcpy(context, file->path, sizeof file->path);
+}
 static void only_path(char out_path[600]) {
   out_path[0] = 0;
   TN_EXPECT_OK(tn_object_cache_each(true, find_path, out_path));
@@ -160,7 +166,8 @@ TN_TEST(a_folder_that_cannot_be_used_costs_only_the_hit) {
   if (!has_plugin()) return;
   static const char* const folders[] = {"/proc/no_such_folder", "/dev/null/x", ""};
   for (int i = 0; i < 3; ++i) {
-    setenv(i < 2 ? "TORCH_NEURONX_NEFF_CACHE_DIR" : "TORCH_NEURONX_DISABLE_NEFF_CACHE", i < 2 ? folders[i] : "1", 1);
+    setenv(i < 2 ? "TORCH_NEURONX_NEFF_CACHE_DIR" : "TORCH_NEURONX_DISABLE_NEFF_CACHE",
+           i < 2 ? folders[i] : "1", 1);
     tn_options_reread();
     tn_kernel_cache_forget();
     const tn_kernel_cache_stats_t before = stats();
@@ -272,9 +279,11 @@ TN_TEST(the_loader_refuses_or_survives_damaged_objects) {
   random_state = 5;
   for (int i = 0; i < 4000; ++i) {
     memcpy(bad, object, size);
-    const size_t at = i % 2 ? (size_t)random_below((int)size) : size - 1 - (size_t)random_below(900) % size;
+    const size_t at =
+        i % 2 ? (size_t)random_below((int)size) : size - 1 - (size_t)random_below(900) % size;
     for (int n = random_below(3); n >= 0; --n) bad[(at + (size_t)n) % size] = (uint8_t)random_u32();
-    tn_status_t status = tn_loader_load(bad, i % 7 ? size : (size_t)random_below((int)size), &function, &code_size);
+    tn_status_t status =
+        tn_loader_load(bad, i % 7 ? size : (size_t)random_below((int)size), &function, &code_size);
     refused += status != TN_OK;
     tn_status_free(status);
   }

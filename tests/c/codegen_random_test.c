@@ -8,7 +8,9 @@
 #include "tests/c/test.h"
 
 // Kernels of older builds on this machine are not what is tested here.
-__attribute__((constructor)) static void use_no_disk(void) { setenv("TORCH_NEURONX_DISABLE_NEFF_CACHE", "1", 1); }
+__attribute__((constructor)) static void use_no_disk(void) {
+  setenv("TORCH_NEURONX_DISABLE_NEFF_CACHE", "1", 1);
+}
 
 static bool same_element(tn_dtype_t dtype, const uint8_t* x, const uint8_t* y) {
   const size_t size = tn_dtype_size(dtype);
@@ -31,25 +33,30 @@ static uint8_t* filled(const random_case_t* c, int operand) {
   return data;
 }
 
-typedef void (*runner_t)(const random_case_t* c, const tn_kernel_args_t* args, tn_kernel_fn_t kernel);
+typedef void (*runner_t)(const random_case_t* c, const tn_kernel_args_t* args,
+                         tn_kernel_fn_t kernel);
 static int64_t outer_points(const random_case_t* c) {
   int64_t points = 1;
   for (int l = 0; l < c->program.parallel_count; ++l)
     if (l != c->program.vector_loop) points *= c->dim[l];
   return points;
 }
-static void run_interpreted(const random_case_t* c, const tn_kernel_args_t* args, tn_kernel_fn_t kernel) {
+static void run_interpreted(const random_case_t* c, const tn_kernel_args_t* args,
+                            tn_kernel_fn_t kernel) {
   (void)kernel;
-  TN_EXPECT_OK(
-      tn_kernel_program_interpret(&c->program, args, 0, outer_points(c), 0, c->dim[c->program.vector_loop]));
+  TN_EXPECT_OK(tn_kernel_program_interpret(&c->program, args, 0, outer_points(c), 0,
+                                           c->dim[c->program.vector_loop]));
 }
 static void run_whole(const random_case_t* c, const tn_kernel_args_t* args, tn_kernel_fn_t kernel) {
   kernel(args, 0, outer_points(c), 0, c->dim[c->program.vector_loop]);
 }
-static void run_in_pieces(const random_case_t* c, const tn_kernel_args_t* args, tn_kernel_fn_t kernel) {
+static void run_in_pieces(const random_case_t* c, const tn_kernel_args_t* args,
+                          tn_kernel_fn_t kernel) {
   const int64_t points = outer_points(c), extent = c->dim[c->program.vector_loop];
   const int64_t outer_cut = points > 0 ? random_below((int)points + 1) : 0;
-  const int64_t cut = extent > 0 && c->program.vector_loop < c->program.parallel_count ? random_below((int)extent + 1) : extent;
+  const int64_t cut = extent > 0 && c->program.vector_loop < c->program.parallel_count
+                          ? random_below((int)extent + 1)
+                          : extent;
   kernel(args, 0, outer_cut, 0, cut);
   kernel(args, outer_cut, points, 0, cut);
   if (c->program.vector_loop < c->program.parallel_count) kernel(args, 0, points, cut, extent);
@@ -64,7 +71,8 @@ static int compare_case(const random_case_t* c, tn_kernel_fn_t kernel, tn_kernel
   int64_t stride[TN_KERNEL_OPERANDS * TN_KERNEL_LOOPS];
   int differences = 0;
   for (int k = 0; k < p->operand_count; ++k) {
-    const size_t size = tn_dtype_size((tn_dtype_t)p->operand[k].dtype), bytes = (c->bytes[k] / size + 1) * size;
+    const size_t size = tn_dtype_size((tn_dtype_t)p->operand[k].dtype),
+                 bytes = (c->bytes[k] / size + 1) * size;
     data[0][k] = filled(c, k);
     for (int w = 1; w < WAYS; ++w) memcpy(data[w][k] = malloc(bytes), data[0][k], bytes);
     for (int l = 0; l < p->loop_count; ++l) stride[k * p->loop_count + l] = c->stride[k][l];
@@ -73,7 +81,8 @@ static int compare_case(const random_case_t* c, tn_kernel_fn_t kernel, tn_kernel
     void* ptr[TN_KERNEL_OPERANDS];
     for (int k = 0; k < p->operand_count; ++k)
       ptr[k] = p->operand[k].kind == TN_OPERAND_INDEX ? (void*)(intptr_t)c->index_start[k]
-               : c->in_place[k] >= 0 ? (void*)data[w][c->in_place[k]] : (void*)data[w][k];
+               : c->in_place[k] >= 0                  ? (void*)data[w][c->in_place[k]]
+                                                      : (void*)data[w][k];
     const tn_kernel_args_t args = {ptr, stride, c->dim, c->scalar};
     runners[w](c, &args, w < 3 ? kernel : generic);
   }
@@ -82,21 +91,25 @@ static int compare_case(const random_case_t* c, tn_kernel_fn_t kernel, tn_kernel
     for (int w = 1; w < WAYS && p->operand[k].kind != TN_OPERAND_INDEX; ++w) {
       for (size_t at = 0; at + size <= c->bytes[k] + size; at += size) {
         if (at + size > (c->bytes[k] / size + 1) * size) break;
-        if (same_element((tn_dtype_t)p->operand[k].dtype, data[0][k] + at, data[w][k] + at)) continue;
+        if (same_element((tn_dtype_t)p->operand[k].dtype, data[0][k] + at, data[w][k] + at))
+          continue;
         if (differences++ == 0) {
           tn_scalar_t want = {0}, got = {0};
           memcpy(&want, data[0][k] + at, size);
           memcpy(&got, data[w][k] + at, size);
-          fprintf(stderr, "operand %d element %zu way %d: want %.9g (%llx), got %.9g (%llx)\n", k, at / size, w,
-                  tn_scalar_to_double((tn_dtype_t)p->operand[k].dtype, want), (unsigned long long)want.u64,
-                  tn_scalar_to_double((tn_dtype_t)p->operand[k].dtype, got), (unsigned long long)got.u64);
+          fprintf(stderr, "operand %d element %zu way %d: want %.9g (%llx), got %.9g (%llx)\n", k,
+                  at / size, w, tn_scalar_to_double((tn_dtype_t)p->operand[k].dtype, want),
+                  (unsigned long long)want.u64,
+                  tn_scalar_to_double((tn_dtype_t)p->operand[k].dtype, got),
+                  (unsigned long long)got.u64);
         }
       }
     }
     for (int w = 0; w < WAYS; ++w) free(data[w][k]);
   }
   if (differences) {
-    for (int l = 0; l < p->loop_count; ++l) fprintf(stderr, "dim %d: %lld\n", l, (long long)c->dim[l]);
+    for (int l = 0; l < p->loop_count; ++l)
+      fprintf(stderr, "dim %d: %lld\n", l, (long long)c->dim[l]);
   }
   return differences;
 }

@@ -6,16 +6,19 @@
 #include "tn/kernel_program.h"
 
 // Kernels of older builds on this machine are not what is tested here.
-__attribute__((constructor)) static void use_no_disk(void) { setenv("TORCH_NEURONX_DISABLE_NEFF_CACHE", "1", 1); }
+__attribute__((constructor)) static void use_no_disk(void) {
+  setenv("TORCH_NEURONX_DISABLE_NEFF_CACHE", "1", 1);
+}
 
 TN_TEST(add_of_f32_runs_for_all_sizes_with_one_kernel) {
   tn_kernel_program_t program;
-  TN_EXPECT_OK(tn_kernel_program_parse("loops 1 0 vector 0\nphase loop\n"
-                                       "operand 0 f32 input contiguous\noperand 1 f32 input contiguous\n"
-                                       "operand 2 f32 output contiguous\n"
-                                       "%0 = load.0 f32 phase 0\n%1 = load.1 f32 phase 0\n"
-                                       "%2 = stablehlo.add f32 phase 0 %0 %1\nstore.2 phase 0 %2\n",
-                                       &program));
+  TN_EXPECT_OK(
+      tn_kernel_program_parse("loops 1 0 vector 0\nphase loop\n"
+                              "operand 0 f32 input contiguous\noperand 1 f32 input contiguous\n"
+                              "operand 2 f32 output contiguous\n"
+                              "%0 = load.0 f32 phase 0\n%1 = load.1 f32 phase 0\n"
+                              "%2 = stablehlo.add f32 phase 0 %0 %1\nstore.2 phase 0 %2\n",
+                              &program));
   TN_EXPECT_OK(tn_kernel_program_verify(&program));
   tn_kernel_fn_t kernel;
   tn_status_t status = tn_kernel_lookup(&program, &kernel);

@@ -31,8 +31,8 @@ static void put(tn_dtype_t dtype, void* data, int64_t i, double value) {
 }
 
 // Memory of one operand: dims in the order of |order| (outermost first), with optional gaps.
-static void* make(tn_dtype_t dtype, int rank, const int64_t* dims, const int* order, int64_t pad, int64_t* strides,
-                  int64_t* out_count) {
+static void* make(tn_dtype_t dtype, int rank, const int64_t* dims, const int* order, int64_t pad,
+                  int64_t* strides, int64_t* out_count) {
   int64_t size = 1;
   for (int i = rank - 1; i >= 0; --i) {
     strides[order[i]] = size;
@@ -40,7 +40,8 @@ static void* make(tn_dtype_t dtype, int rank, const int64_t* dims, const int* or
   }
   *out_count = size + 1;
   char* data = malloc((size_t)(size + 1) * tn_dtype_size(dtype));
-  for (int64_t i = 0; i <= size; ++i) put(dtype, data, i, (double)(random_below(20001) - 10000) / 10000.0);
+  for (int64_t i = 0; i <= size; ++i)
+    put(dtype, data, i, (double)(random_below(20001) - 10000) / 10000.0);
   return data;
 }
 
@@ -54,19 +55,22 @@ typedef struct tn_case {
 static tn_case_t make_case(tn_convolve_t f, int layout) {
   tn_case_t c = {0};
   for (int a = 0; a < f.spatial; ++a) {
-    const int64_t span = (f.in_dims[a] - 1) * f.in_dilation[a] + 1 + f.low[a] + random_below(2) * f.low[a];
+    const int64_t span =
+        (f.in_dims[a] - 1) * f.in_dilation[a] + 1 + f.low[a] + random_below(2) * f.low[a];
     const int64_t needed = (f.kernel[a] - 1) * f.dilation[a] + 1;
     f.out_dims[a] = span < needed ? 1 : (span - needed) / f.stride[a] + 1;
   }
   const int rank = f.spatial + 2;
   int order[5] = {0};
-  for (int i = 0; i < rank; ++i) order[i] = layout != 1 ? i : i == 0 ? 0 : i == rank - 1 ? 1 : i + 1;
+  for (int i = 0; i < rank; ++i)
+    order[i] = layout != 1 ? i : i == 0 ? 0 : i == rank - 1 ? 1 : i + 1;
   int64_t strides[5], dims[5];
   const int64_t pad = layout == 2 ? 3 : 0;
   dims[0] = f.batch, dims[1] = f.groups * f.in_channels;
   for (int a = 0; a < f.spatial; ++a) dims[2 + a] = f.in_dims[a];
   c.in = make(f.dtype, rank, dims, order, pad, strides, &c.in_count);
-  f.in = c.in, f.in_batch = strides[0], f.in_channel = strides[1], f.in_group = strides[1] * f.in_channels;
+  f.in = c.in, f.in_batch = strides[0], f.in_channel = strides[1],
+  f.in_group = strides[1] * f.in_channels;
   for (int a = 0; a < f.spatial; ++a) f.in_strides[a] = strides[2 + a];
   dims[0] = f.groups * f.out_channels, dims[1] = f.in_channels;
   for (int a = 0; a < f.spatial; ++a) dims[2 + a] = f.kernel[a];
@@ -77,29 +81,32 @@ static tn_case_t make_case(tn_convolve_t f, int layout) {
   dims[0] = f.batch, dims[1] = f.groups * f.out_channels;
   for (int a = 0; a < f.spatial; ++a) dims[2 + a] = f.out_dims[a];
   c.out = make(f.out_dtype, rank, dims, order, pad, strides, &c.out_count);
-  f.out = c.out, f.out_batch = strides[0], f.out_channel = strides[1], f.out_group = strides[1] * f.out_channels;
+  f.out = c.out, f.out_batch = strides[0], f.out_channel = strides[1],
+  f.out_group = strides[1] * f.out_channels;
   for (int a = 0; a < f.spatial; ++a) f.out_strides[a] = strides[2 + a];
   c.f = f;
   return c;
 }
-static void free_case(tn_case_t* c) {
-  free(c->in), free(c->weight), free(c->out);
-}
+static void free_case(tn_case_t* c) { free(c->in), free(c->weight), free(c->out); }
 
 // One result in the documented order; |exact| instead sums in f64.
-static double reference_at(const tn_convolve_t* g, int64_t n, int64_t group, int64_t o, const int64_t* p, bool exact) {
+static double reference_at(const tn_convolve_t* g, int64_t n, int64_t group, int64_t o,
+                           const int64_t* p, bool exact) {
   int64_t taps = 1, pixels = g->batch;
   int64_t t0[3] = {0}, period[3] = {1, 1, 1}, count[3] = {1, 1, 1};
   for (int a = 0; a < g->spatial; ++a) {
     const int64_t d = g->in_dilation[a], first = p[a] % d;
-    while (t0[a] < g->kernel[a] && (first * g->stride[a] + t0[a] * g->dilation[a] - g->low[a]) % d != 0) ++t0[a];
+    while (t0[a] < g->kernel[a] &&
+           (first * g->stride[a] + t0[a] * g->dilation[a] - g->low[a]) % d != 0)
+      ++t0[a];
     while (period[a] * g->dilation[a] % d != 0) ++period[a];
     count[a] = t0[a] < g->kernel[a] ? (g->kernel[a] - t0[a] + period[a] - 1) / period[a] : 0;
     taps *= count[a];
     pixels *= (g->out_dims[a] - first + d - 1) / d;
   }
   const int64_t k_count = taps * g->in_channels;
-  const int64_t slice = k_count ? tn_conv_slice_length(pixels * g->groups * g->out_channels, k_count) : 1;
+  const int64_t slice =
+      k_count ? tn_conv_slice_length(pixels * g->groups * g->out_channels, k_count) : 1;
   float total = 0, slice_sum = 0, block = 0;
   double total64 = 0, slice64 = 0, block64 = 0, sum = 0;
   bool first_slice = true, first_block = true;
@@ -136,7 +143,8 @@ static double reference_at(const tn_convolve_t* g, int64_t n, int64_t group, int
     }
   }
   if (exact) return sum;
-  const double bias = g->bias ? get(g->out_dtype, g->bias, group * g->bias_group + o * g->bias_stride) : 0;
+  const double bias =
+      g->bias ? get(g->out_dtype, g->bias, group * g->bias_group + o * g->bias_stride) : 0;
   if (g->dtype == TN_F64) return total64 + bias;
   return g->bias ? total + (float)bias : total;
 }
@@ -160,7 +168,8 @@ static void check(tn_convolve_t g, void* out, int64_t count, const char* what) {
   // One tap and no padding is a matrix product with its own order: compared within rounding.
   bool is_bitwise = false;
   for (int a = 0; a < g.spatial; ++a) is_bitwise = is_bitwise || g.kernel[a] != 1 || g.low[a] != 0;
-  const int64_t dims[3] = {g.out_dims[0], g.spatial > 1 ? g.out_dims[1] : 1, g.spatial > 2 ? g.out_dims[2] : 1};
+  const int64_t dims[3] = {g.out_dims[0], g.spatial > 1 ? g.out_dims[1] : 1,
+                           g.spatial > 2 ? g.out_dims[2] : 1};
   for (int i = 0; i < 4; ++i) {
     memcpy(out, initial, (size_t)count * size);
     run(&g, i ? pools[i - 1] : NULL, i ? i : 1);
@@ -184,13 +193,18 @@ static void check(tn_convolve_t g, void* out, int64_t count, const char* what) {
     }
     if (memcmp(expected, out, (size_t)count * size) != 0) {
       int64_t at = 0;
-      while (memcmp(expected + at * (int64_t)size, (char*)out + at * (int64_t)size, size) == 0) ++at;
-      fprintf(stderr, "%s %s n %lld g %lld c %lld o %lld in %lldx%lldx%lld k %lldx%lldx%lld s %lld d %lld id %lld low %lld threads %d: element %lld of %lld: %.9g, got %.9g\n",
-              what, tn_dtype_name(g.dtype), (long long)g.batch, (long long)g.groups, (long long)g.in_channels,
-              (long long)g.out_channels, (long long)g.in_dims[0], (long long)g.in_dims[1], (long long)g.in_dims[2],
-              (long long)g.kernel[0], (long long)g.kernel[1], (long long)g.kernel[2], (long long)g.stride[0],
-              (long long)g.dilation[0], (long long)g.in_dilation[0], (long long)g.low[0], i, (long long)at, (long long)count,
-              get(g.out_dtype, expected, at), get(g.out_dtype, out, at));
+      while (memcmp(expected + at * (int64_t)size, (char*)out + at * (int64_t)size, size) == 0)
+        ++at;
+      fprintf(stderr,
+              "%s %s n %lld g %lld c %lld o %lld in %lldx%lldx%lld k %lldx%lldx%lld s %lld d %lld "
+              "id %lld low %lld threads %d: element %lld of %lld: %.9g, got %.9g\n",
+              what, tn_dtype_name(g.dtype), (long long)g.batch, (long long)g.groups,
+              (long long)g.in_channels, (long long)g.out_channels, (long long)g.in_dims[0],
+              (long long)g.in_dims[1], (long long)g.in_dims[2], (long long)g.kernel[0],
+              (long long)g.kernel[1], (long long)g.kernel[2], (long long)g.stride[0],
+              (long long)g.dilation[0], (long long)g.in_dilation[0], (long long)g.low[0], i,
+              (long long)at, (long long)count, get(g.out_dtype, expected, at),
+              get(g.out_dtype, out, at));
       ++tn_test_failures;
       break;
     }
@@ -231,14 +245,17 @@ TN_TEST(forward_and_gradients_bitwise) {
     void* bias = NULL;
     if (random_below(2)) {
       bias = malloc((size_t)(c.f.groups * c.f.out_channels) * 8);
-      for (int64_t j = 0; j < c.f.groups * c.f.out_channels; ++j) put(c.f.out_dtype, bias, j, (double)random_below(99) / 7);
+      for (int64_t j = 0; j < c.f.groups * c.f.out_channels; ++j)
+        put(c.f.out_dtype, bias, j, (double)random_below(99) / 7);
       c.f.bias = bias, c.f.bias_stride = 1, c.f.bias_group = c.f.out_channels;
     }
     check(c.f, c.out, c.out_count, "forward");
-    c.f.out_dtype = c.f.dtype;  // |out| is random data of some dtype no wider than allocated; refill it
+    c.f.out_dtype =
+        c.f.dtype;  // |out| is random data of some dtype no wider than allocated; refill it
     free(c.out);
     c.out = malloc((size_t)c.out_count * 8);
-    for (int64_t j = 0; j < c.out_count; ++j) put(c.f.dtype, c.out, j, (double)(random_below(2001) - 1000) / 1000);
+    for (int64_t j = 0; j < c.out_count; ++j)
+      put(c.f.dtype, c.out, j, (double)(random_below(2001) - 1000) / 1000);
     check(tn_conv_backward_data(&c.f, c.out, c.in), c.in, c.in_count, "data");
     check(tn_conv_backward_weight(&c.f, c.out, c.weight), c.weight, c.weight_count, "weight");
     free(bias);
@@ -267,7 +284,8 @@ TN_TEST(gradients_are_adjoint) {
     double products[3] = {0};
     for (int64_t j = 0; j < c.out_count - 1; ++j) products[0] += out[j] * grad[j];
     for (int64_t j = 0; j < c.in_count - 1; ++j) products[1] += grad_in[j] * ((double*)c.in)[j];
-    for (int64_t j = 0; j < c.weight_count - 1; ++j) products[2] += grad_weight[j] * ((double*)c.weight)[j];
+    for (int64_t j = 0; j < c.weight_count - 1; ++j)
+      products[2] += grad_weight[j] * ((double*)c.weight)[j];
     const double bound = 1e-9 * (1 + fabs(products[0])) * (double)c.out_count;
     TN_EXPECT(fabs(products[0] - products[1]) <= bound);
     TN_EXPECT(fabs(products[0] - products[2]) <= bound);
@@ -277,12 +295,21 @@ TN_TEST(gradients_are_adjoint) {
 }
 
 TN_TEST(larger_shapes_bitwise) {
-  static const int64_t kShapes[][6] = {  // batch, c, o, size, kernel, stride
-      {3, 40, 50, 14, 3, 1}, {2, 64, 8, 8, 3, 2}, {5, 3, 16, 30, 5, 2}, {2, 33, 65, 7, 1, 1}, {9, 16, 16, 8, 3, 1}};
+  static const int64_t kShapes[][6] = {// batch, c, o, size, kernel, stride
+                                       {3, 40, 50, 14, 3, 1},
+                                       {2, 64, 8, 8, 3, 2},
+                                       {5, 3, 16, 30, 5, 2},
+                                       {2, 33, 65, 7, 1, 1},
+                                       {9, 16, 16, 8, 3, 1}};
   for (int i = 0; i < 10 && tn_test_failures < 5; ++i) {
     const int64_t* s = kShapes[i % 5];
-    tn_convolve_t f = {.dtype = TN_F32, .out_dtype = TN_F32, .spatial = 2, .batch = s[0], .groups = 1,
-                       .in_channels = s[1], .out_channels = s[2]};
+    tn_convolve_t f = {.dtype = TN_F32,
+                       .out_dtype = TN_F32,
+                       .spatial = 2,
+                       .batch = s[0],
+                       .groups = 1,
+                       .in_channels = s[1],
+                       .out_channels = s[2]};
     for (int a = 0; a < 2; ++a) {
       f.in_dims[a] = s[3], f.kernel[a] = s[4], f.stride[a] = s[5], f.low[a] = s[4] / 2;
       f.dilation[a] = f.in_dilation[a] = 1;

@@ -31,8 +31,10 @@ static void check_copy(tn_dtype_t from, tn_dtype_t to, int rank, const int64_t* 
       test_set(&out.view, index, (tn_scalar_t){0});
       // Put the old bytes back: what is left must be as before (gaps untouched).
       int64_t at = 0;
-      for (int i = 0; i < rank; ++i) at += index[i] * out.view.strides[i] * (int64_t)tn_dtype_size(to);
-      memcpy((char*)out.view.data + at, before + ((char*)out.view.data - out.memory) + at, tn_dtype_size(to));
+      for (int i = 0; i < rank; ++i)
+        at += index[i] * out.view.strides[i] * (int64_t)tn_dtype_size(to);
+      memcpy((char*)out.view.data + at, before + ((char*)out.view.data - out.memory) + at,
+             tn_dtype_size(to));
     } while (test_next(&x.view, index));
   }
   TN_EXPECT(memcmp(before, out.memory, out.size) == 0);
@@ -47,8 +49,8 @@ TN_TEST(strided_copies_of_any_dtype) {
     const int rank = (int)test_between(0, round % 20 == 0 ? 9 : 4);
     const int64_t top = rank > 5 ? 3 : rank > 3 ? 7 : rank > 2 ? 20 : 90;
     for (int i = 0; i < rank; ++i) dims[i] = test_between(round % 10 == 0 ? 0 : 1, top);
-    check_copy((tn_dtype_t)(round % TN_DTYPE_COUNT), (tn_dtype_t)(round % TN_DTYPE_COUNT), rank, dims,
-               1 + round % 3);
+    check_copy((tn_dtype_t)(round % TN_DTYPE_COUNT), (tn_dtype_t)(round % TN_DTYPE_COUNT), rank,
+               dims, 1 + round % 3);
   }
 }
 TN_TEST(conversions_of_every_pair) {
@@ -80,8 +82,8 @@ TN_TEST(conversions_of_extreme_floats) {
         tn_scalar_t expected = tn_scalar_convert((tn_dtype_t)to, (tn_dtype_t)from, x[i]), got = {0};
         memcpy(&got, out + (size_t)i * to_size, to_size);
         if (!is_same((tn_dtype_t)to, expected, got)) {
-          fprintf(stderr, "%s -> %s of %g\n", tn_dtype_name((tn_dtype_t)from), tn_dtype_name((tn_dtype_t)to),
-                  values[i]);
+          fprintf(stderr, "%s -> %s of %g\n", tn_dtype_name((tn_dtype_t)from),
+                  tn_dtype_name((tn_dtype_t)to), values[i]);
           TN_EXPECT(!"conversion");
         }
       }
@@ -106,7 +108,8 @@ TN_TEST(pads_and_fills) {
       dims[i] = test_between(0, 9);
       low[i] = test_between(-4, 4);
       interior[i] = test_between(0, 2);
-      const int64_t high = test_between(-4, 4), spread = dims[i] ? dims[i] + (dims[i] - 1) * interior[i] : 0;
+      const int64_t high = test_between(-4, 4),
+                    spread = dims[i] ? dims[i] + (dims[i] - 1) * interior[i] : 0;
       out_dims[i] = spread + low[i] + high > 0 ? spread + low[i] + high : 0;
     }
     test_array_t x = test_array(TN_I32, rank, dims, 1), out = test_array(TN_I32, rank, out_dims, 1);

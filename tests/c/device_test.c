@@ -58,7 +58,8 @@ TN_TEST(streams) {
   TN_EXPECT_OK(tn_stream_create(1, 0, &second));
   TN_EXPECT_OK(tn_stream_create(2, -100, &urgent));
   TN_EXPECT(first != second && first != 0 && urgent != first);
-  TN_EXPECT(tn_stream_is_valid(1, first) && tn_stream_is_valid(1, second) && tn_stream_is_valid(2, urgent));
+  TN_EXPECT(tn_stream_is_valid(1, first) && tn_stream_is_valid(1, second) &&
+            tn_stream_is_valid(2, urgent));
   TN_EXPECT(!tn_stream_is_valid(0, first) && !tn_stream_is_valid(1, urgent));
   TN_EXPECT(tn_stream_is_valid(0, 0) && !tn_stream_is_valid(4, 0) && !tn_stream_is_valid(-1, 0));
   TN_EXPECT(!tn_stream_is_valid(1, -first) && !tn_stream_is_valid(1, first + (100 << 16)));

@@ -11,7 +11,8 @@ TN_TEST(f16_round_trips_and_rounds_to_even) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     float value = tn_f16_to_f32((uint16_t)bits);
     if (value == value && tn_f32_to_f16(value) != bits) TN_EXPECT_EQ(bits, tn_f32_to_f16(value));
-    if (value != value) TN_EXPECT(tn_f16_to_f32(tn_f32_to_f16(value)) != tn_f16_to_f32(tn_f32_to_f16(value)));
+    if (value != value)
+      TN_EXPECT(tn_f16_to_f32(tn_f32_to_f16(value)) != tn_f16_to_f32(tn_f32_to_f16(value)));
     uint32_t magnitude = bits & 0x7fff;
     if (magnitude >= 0x7bff) continue;
     // Exact in f32: neighbours have 11 bits, their mean 12.

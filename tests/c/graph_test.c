@@ -26,8 +26,10 @@ TN_TEST(equal_nodes_are_one) {
   TN_EXPECT(tn_convert(graph, x, TN_F32) == x);
   TN_EXPECT(tn_constant_double(graph, TN_F32, 0.0) != tn_constant_double(graph, TN_F32, -0.0));
   const int64_t dims[2] = {0, 1};
-  TN_EXPECT(tn_reduce(graph, TN_REDUCE_SUM, x, 1, dims) != tn_reduce(graph, TN_REDUCE_SUM, x, 2, dims));
-  TN_EXPECT(tn_reduce(graph, TN_REDUCE_SUM, x, 1, dims) == tn_reduce(graph, TN_REDUCE_SUM, x, 1, dims));
+  TN_EXPECT(tn_reduce(graph, TN_REDUCE_SUM, x, 1, dims) !=
+            tn_reduce(graph, TN_REDUCE_SUM, x, 2, dims));
+  TN_EXPECT(tn_reduce(graph, TN_REDUCE_SUM, x, 1, dims) ==
+            tn_reduce(graph, TN_REDUCE_SUM, x, 1, dims));
   TN_EXPECT_OK(tn_graph_verify(graph));
   tn_graph_destroy(graph);
 }
@@ -64,7 +66,8 @@ TN_TEST(first_error_stays_and_nothing_is_built_after_it) {
   TN_EXPECT(tn_unary(graph, TN_OP_NEG, x) == NULL);
   tn_status_t status = tn_graph_status(graph);
   TN_EXPECT_STR(
-      "stablehlo.add: expected operands 0 and 1 of equal types, got tensor<2x3xf32> and tensor<3x2xf32>",
+      "stablehlo.add: expected operands 0 and 1 of equal types, got tensor<2x3xf32> and "
+      "tensor<3x2xf32>",
       tn_status_message(status));
   TN_EXPECT_CODE(TN_INVALID_ARGUMENT, status);
   tn_graph_reset(graph);
@@ -90,7 +93,8 @@ TN_TEST(parameters_and_results_keep_strides_only_when_they_say_something) {
   tn_graph_add_result(graph, strided, transposed);
   tn_graph_alias_result(graph, 1, 3, false);
   TN_EXPECT_EQ(3, tn_graph_result_at(graph, 0)->strides[0]);
-  TN_EXPECT(tn_graph_result_at(graph, 0)->is_contiguous && !tn_graph_result_at(graph, 1)->is_contiguous);
+  TN_EXPECT(tn_graph_result_at(graph, 0)->is_contiguous &&
+            !tn_graph_result_at(graph, 1)->is_contiguous);
   TN_EXPECT_EQ(-1, tn_graph_result_at(graph, 0)->same_as_param);
   TN_EXPECT_EQ(3, tn_graph_result_at(graph, 1)->same_as_param);
   TN_EXPECT_OK(tn_graph_verify(graph));
@@ -137,7 +141,8 @@ TN_TEST(a_small_graph_builds_in_a_microsecond) {
     clock_gettime(CLOCK_MONOTONIC, &begin);
     for (int i = 0; i < 200; ++i) {
       tn_graph_reset(graph);
-      const tn_node_t *x = tn_graph_param(graph, &type, NULL), *y = tn_graph_param(graph, &type, NULL);
+      const tn_node_t *x = tn_graph_param(graph, &type, NULL),
+                      *y = tn_graph_param(graph, &type, NULL);
       tn_graph_add_result(graph, tn_binary(graph, TN_OP_ADD, x, y), NULL);
     }
     clock_gettime(CLOCK_MONOTONIC, &end);
@@ -145,6 +150,8 @@ TN_TEST(a_small_graph_builds_in_a_microsecond) {
     if (ns / 200 < best) best = ns / 200;
   }
   printf("graph of one add: %.0f ns\n", best);
-  TN_EXPECT(best < 20000);  // generous: sanitizers and busy machines; the printed figure is the measurement
+  TN_EXPECT(
+      best <
+      20000);  // generous: sanitizers and busy machines; the printed figure is the measurement
   tn_graph_destroy(graph);
 }

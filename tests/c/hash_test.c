@@ -58,7 +58,8 @@ TN_TEST(blake3_does_not_depend_on_the_pieces) {
   for (size_t step = 1; step < 3000; step = step * 3 / 2 + 1) {
     tn_blake3_t state;
     tn_blake3_init(&state);
-    for (size_t at = 0; at < SIZE; at += step) tn_blake3_update(&state, data + at, SIZE - at < step ? SIZE - at : step);
+    for (size_t at = 0; at < SIZE; at += step)
+      tn_blake3_update(&state, data + at, SIZE - at < step ? SIZE - at : step);
     tn_blake3_final(&state, pieces);
     TN_EXPECT(memcmp(whole, pieces, sizeof(whole)) == 0);
   }

@@ -79,7 +79,8 @@ typedef struct model_block {
 
 // Marks the ends and the middle, which is where a wrong neighbour would write.
 static void mark(const model_block_t* block) {
-  block->pointer[0] = block->pointer[block->size / 2] = block->pointer[block->size - 1] = block->mark;
+  block->pointer[0] = block->pointer[block->size / 2] = block->pointer[block->size - 1] =
+      block->mark;
 }
 static bool is_marked(const model_block_t* block) {
   return block->pointer[0] == block->mark && block->pointer[block->size / 2] == block->mark &&
@@ -136,7 +137,8 @@ TN_TEST(random_use_agrees_with_a_model) {
     TN_EXPECT(stats.allocated_bytes[i].current >= stats.requested_bytes[i].current);
     TN_EXPECT(stats.allocated_bytes[i].peak >= stats.allocated_bytes[i].current);
   }
-  TN_EXPECT_EQ(stats.allocation[0].current, stats.allocation[1].current + stats.allocation[2].current);
+  TN_EXPECT_EQ(stats.allocation[0].current,
+               stats.allocation[1].current + stats.allocation[2].current);
   for (int i = 0; i < SLOTS; ++i) {
     tn_heap_free(slots[i].pointer);
     slots[i].pointer = NULL;
@@ -176,7 +178,8 @@ TN_TEST(pools_split_at_one_mebibyte) {
   TN_EXPECT_EQ(1 << 20, stats.inactive_split_bytes[1].current);
   tn_heap_free(small);
   tn_heap_free(large);
-  TN_EXPECT_EQ(0, stats_of(2).inactive_split_bytes[0].current);  // free segments can be given back whole
+  TN_EXPECT_EQ(
+      0, stats_of(2).inactive_split_bytes[0].current);  // free segments can be given back whole
   void* again;
   TN_EXPECT_OK(tn_heap_allocate(2, 1000000, 0, &again));
   TN_EXPECT(again == small);
@@ -207,7 +210,10 @@ TN_TEST(a_full_heap_says_what_fills_it) {
   TN_EXPECT(none == NULL);
   TN_EXPECT_EQ(TN_RESOURCE_EXHAUSTED, tn_status_code(status));
   const char* message = tn_status_message(status);
-  TN_EXPECT(strncmp(message, "Neuron OOM: requested_size=5000000 total_hbm=67108864 allocated=67108864 free=0", 79) == 0);
+  TN_EXPECT(
+      strncmp(message,
+              "Neuron OOM: requested_size=5000000 total_hbm=67108864 allocated=67108864 free=0",
+              79) == 0);
   TN_EXPECT(strstr(message, "neuron:3") && strstr(message, "16777216 x4"));
   tn_status_free(status);
   TN_EXPECT_EQ(1, stats_of(3).ooms);
@@ -335,9 +341,12 @@ TN_TEST(a_forked_child_is_told_to_spawn) {
     void* none;
     tn_status_t status = tn_heap_allocate(0, 100, 0, &none);
     const bool told = tn_status_code(status) == TN_FAILED_PRECONDITION &&
-                      strstr(tn_status_message(status), "Cannot re-initialize Neuron runtime in forked subprocess");
+                      strstr(tn_status_message(status),
+                             "Cannot re-initialize Neuron runtime in forked subprocess");
     tn_heap_free(pointer);  // an inherited tensor goes out of scope
-    _exit(told && tn_device_is_in_bad_fork() && tn_device_count() > 0 && !tn_device_is_initialized() ? 0 : 1);
+    _exit(told && tn_device_is_in_bad_fork() && tn_device_count() > 0 && !tn_device_is_initialized()
+              ? 0
+              : 1);
   }
   TN_EXPECT_EQ(0, child_status(child));
   TN_EXPECT(!tn_device_is_in_bad_fork());

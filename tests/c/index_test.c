@@ -43,7 +43,8 @@ static void fill_indices(const tn_view_t* indices, int64_t size, tn_bounds_t bou
   } while (test_next(indices, at));
 }
 // The position meant, or -1: drop.
-static int64_t meant(tn_scalar_t raw, tn_dtype_t dtype, int64_t size, tn_bounds_t bounds, bool is_scatter) {
+static int64_t meant(tn_scalar_t raw, tn_dtype_t dtype, int64_t size, tn_bounds_t bounds,
+                     bool is_scatter) {
   int64_t i = tn_scalar_to_int(dtype, raw);
   if (bounds == TN_BOUNDS_WRAP) return i < 0 ? i + size : i;
   if (i >= 0 && i < size) return i;
@@ -76,7 +77,8 @@ static const tn_dtype_t index_dtypes[] = {TN_I64, TN_I32, TN_I64, TN_I16};
 
 TN_TEST(take_and_put) {
   for (int round = 0; round < 400; ++round) {
-    const tn_dtype_t dtype = (tn_dtype_t)(round % TN_DTYPE_COUNT), index_dtype = index_dtypes[round % 4];
+    const tn_dtype_t dtype = (tn_dtype_t)(round % TN_DTYPE_COUNT),
+                     index_dtype = index_dtypes[round % 4];
     const tn_bounds_t bounds = (tn_bounds_t)(round % 3);
     const int rank = (int)test_between(1, 3), index_rank = (int)test_between(0, 2),
               d = (int)test_between(0, rank - 1);
@@ -91,7 +93,8 @@ TN_TEST(take_and_put) {
     for (int i = d + 1; i < rank; ++i) out_dims[n++] = dims[i];
     test_array_t x = test_array(dtype, rank, dims, 2),
                  indices = test_array(index_dtype, index_rank, index_dims, 1);
-    test_array_t out = test_array(dtype, n, out_dims, 1), expected = test_array(dtype, n, out_dims, 0);
+    test_array_t out = test_array(dtype, n, out_dims, 1),
+                 expected = test_array(dtype, n, out_dims, 0);
     fill_indices(&indices.view, dims[d], bounds);
     int64_t at[TN_MAX_RANK] = {0}, from[TN_MAX_RANK];
     const bool any = tn_view_element_count(&out.view) > 0;
@@ -103,12 +106,13 @@ TN_TEST(take_and_put) {
         test_set(&expected.view, at, test_get(&x.view, from));
       } while (test_next(&out.view, at));
     }
-    TN_EXPECT_OK(tn_index_take(test_pool(1 + round % 3), &x.view, &indices.view, d, bounds, &out.view));
+    TN_EXPECT_OK(
+        tn_index_take(test_pool(1 + round % 3), &x.view, &indices.view, d, bounds, &out.view));
     expect_equal(&expected.view, &out.view, "take");
 
     // put: |out| now serves as the updates, applied in row-major order of the indices.
-    const tn_reduce_kind_t kinds[] = {TN_REDUCE_ASSIGN, TN_REDUCE_SUM, TN_REDUCE_MAX, TN_REDUCE_PROD,
-                                      TN_REDUCE_MIN};
+    const tn_reduce_kind_t kinds[] = {TN_REDUCE_ASSIGN, TN_REDUCE_SUM, TN_REDUCE_MAX,
+                                      TN_REDUCE_PROD, TN_REDUCE_MIN};
     const tn_reduce_kind_t kind =
         tn_dtype_is_complex(dtype) || dtype == TN_BOOL ? TN_REDUCE_ASSIGN : kinds[round / 17 % 5];
     test_array_t base = test_array(dtype, rank, dims, 1), naive = test_array(dtype, rank, dims, 0);
@@ -124,8 +128,8 @@ TN_TEST(take_and_put) {
                    combine(dtype, kind, test_get(&naive.view, from), test_get(&out.view, at)));
       } while (test_next(&out.view, at));
     }
-    TN_EXPECT_OK(
-        tn_index_put(test_pool(1 + round % 3), &indices.view, &out.view, d, kind, bounds, &base.view));
+    TN_EXPECT_OK(tn_index_put(test_pool(1 + round % 3), &indices.view, &out.view, d, kind, bounds,
+                              &base.view));
     expect_equal(&naive.view, &base.view, "put");
     test_array_t* all[] = {&x, &indices, &out, &expected, &base, &naive};
     for (int i = 0; i < 6; ++i) test_array_free(all[i]);
@@ -134,13 +138,16 @@ TN_TEST(take_and_put) {
 
 TN_TEST(take_along_and_put_along) {
   for (int round = 0; round < 400; ++round) {
-    const tn_dtype_t dtype = (tn_dtype_t)(round % TN_DTYPE_COUNT), index_dtype = index_dtypes[round % 4];
+    const tn_dtype_t dtype = (tn_dtype_t)(round % TN_DTYPE_COUNT),
+                     index_dtype = index_dtypes[round % 4];
     const tn_bounds_t bounds = (tn_bounds_t)(round % 3);
     const int rank = (int)test_between(1, 3), d = (int)test_between(0, rank - 1);
     int64_t dims[4], index_dims[4];
     for (int i = 0; i < rank; ++i) dims[i] = test_between(1, round % 25 == 0 ? 90 : 8);
-    for (int i = 0; i < rank; ++i) index_dims[i] = i == d ? test_between(0, 12) : test_between(0, dims[i]);
-    test_array_t x = test_array(dtype, rank, dims, 2), indices = test_array(index_dtype, rank, index_dims, 1);
+    for (int i = 0; i < rank; ++i)
+      index_dims[i] = i == d ? test_between(0, 12) : test_between(0, dims[i]);
+    test_array_t x = test_array(dtype, rank, dims, 2),
+                 indices = test_array(index_dtype, rank, index_dims, 1);
     test_array_t out = test_array(dtype, rank, index_dims, 1),
                  expected = test_array(dtype, rank, index_dims, 0);
     fill_indices(&indices.view, dims[d], bounds);
@@ -153,10 +160,11 @@ TN_TEST(take_along_and_put_along) {
         test_set(&expected.view, at, test_get(&x.view, from));
       } while (test_next(&out.view, at));
     }
-    TN_EXPECT_OK(tn_index_take_along(test_pool(1 + round % 3), &x.view, &indices.view, d, bounds, &out.view));
+    TN_EXPECT_OK(tn_index_take_along(test_pool(1 + round % 3), &x.view, &indices.view, d, bounds,
+                                     &out.view));
     expect_equal(&expected.view, &out.view, "take_along");
-    const tn_reduce_kind_t kinds[] = {TN_REDUCE_SUM, TN_REDUCE_ASSIGN, TN_REDUCE_MIN, TN_REDUCE_PROD,
-                                      TN_REDUCE_MAX};
+    const tn_reduce_kind_t kinds[] = {TN_REDUCE_SUM, TN_REDUCE_ASSIGN, TN_REDUCE_MIN,
+                                      TN_REDUCE_PROD, TN_REDUCE_MAX};
     const tn_reduce_kind_t kind =
         tn_dtype_is_complex(dtype) || dtype == TN_BOOL ? TN_REDUCE_ASSIGN : kinds[round / 17 % 5];
     test_array_t base = test_array(dtype, rank, dims, 1), naive = test_array(dtype, rank, dims, 0);
@@ -171,8 +179,8 @@ TN_TEST(take_along_and_put_along) {
                    combine(dtype, kind, test_get(&naive.view, from), test_get(&out.view, at)));
       } while (test_next(&out.view, at));
     }
-    TN_EXPECT_OK(
-        tn_index_put_along(test_pool(1 + round % 3), &indices.view, &out.view, d, kind, bounds, &base.view));
+    TN_EXPECT_OK(tn_index_put_along(test_pool(1 + round % 3), &indices.view, &out.view, d, kind,
+                                    bounds, &base.view));
     expect_equal(&naive.view, &base.view, "put_along");
     test_array_t* all[] = {&x, &indices, &out, &expected, &base, &naive};
     for (int i = 0; i < 6; ++i) test_array_free(all[i]);
@@ -182,9 +190,11 @@ TN_TEST(take_along_and_put_along) {
 // Two-component index vectors with a window, against take over the flattened pair of dimensions.
 TN_TEST(general_gather_and_scatter) {
   for (int round = 0; round < 200; ++round) {
-    const int64_t a = test_between(1, 6), b = test_between(1, 6), c = test_between(1, round % 10 ? 5 : 400);
+    const int64_t a = test_between(1, 6), b = test_between(1, 6),
+                  c = test_between(1, round % 10 ? 5 : 400);
     const int64_t points = test_between(0, round % 10 ? 7 : 60), width = test_between(1, b);
-    const int64_t dims[3] = {a, b, c}, index_dims[2] = {points, 2}, out_dims[3] = {points, width, c};
+    const int64_t dims[3] = {a, b, c}, index_dims[2] = {points, 2},
+                  out_dims[3] = {points, width, c};
     const tn_bounds_t bounds = round % 2 ? TN_BOUNDS_CLAMP : TN_BOUNDS_ERROR;
     test_array_t x = test_array(TN_F32, 3, dims, 2), indices = test_array(TN_I64, 2, index_dims, 1);
     test_array_t out = test_array(TN_F32, 3, out_dims, 1);
@@ -203,8 +213,8 @@ TN_TEST(general_gather_and_scatter) {
                           .map = {1, 0},
                           .index_vector_dim = 1};
     const int64_t slice[3] = {1, width, c};
-    TN_EXPECT_OK(
-        tn_index_gather(test_pool(1 + round % 3), &x.view, &indices.view, &g, slice, bounds, &out.view));
+    TN_EXPECT_OK(tn_index_gather(test_pool(1 + round % 3), &x.view, &indices.view, &g, slice,
+                                 bounds, &out.view));
     test_array_t base = test_array(TN_F32, 3, dims, 1), naive = test_array(TN_F32, 3, dims, 0);
     copy_view(&base.view, &naive.view);
     for (int64_t i = 0; i < points; ++i) {
@@ -228,8 +238,8 @@ TN_TEST(general_gather_and_scatter) {
                     test_get(&out.view, (int64_t[]){i, j, k}).f32);
         }
     }
-    TN_EXPECT_OK(tn_index_scatter(test_pool(1 + round % 3), &indices.view, &out.view, &g, TN_REDUCE_SUM,
-                                  bounds, &base.view));
+    TN_EXPECT_OK(tn_index_scatter(test_pool(1 + round % 3), &indices.view, &out.view, &g,
+                                  TN_REDUCE_SUM, bounds, &base.view));
     expect_equal(&naive.view, &base.view, "scatter");
     test_array_t* all[] = {&x, &indices, &out, &base, &naive};
     for (int i = 0; i < 5; ++i) test_array_free(all[i]);
@@ -240,7 +250,8 @@ TN_TEST(bad_indices_are_named) {
   float x[5] = {1, 2, 3, 4, 5}, out[4] = {9, 9, 9, 9};
   int64_t index[4] = {0, -5, 7, 8};
   const int64_t five[] = {5}, four[] = {4};
-  tn_view_t xv = tn_view_make(x, TN_F32, 1, five, NULL), ov = tn_view_make(out, TN_F32, 1, four, NULL);
+  tn_view_t xv = tn_view_make(x, TN_F32, 1, five, NULL),
+            ov = tn_view_make(out, TN_F32, 1, four, NULL);
   tn_view_t iv = tn_view_make(index, TN_I64, 1, four, NULL);
   tn_status_t status = tn_index_take(NULL, &xv, &iv, 0, TN_BOUNDS_WRAP, &ov);
   TN_EXPECT_STR("index 7 is out of bounds for dimension 0 with size 5", tn_status_message(status));
@@ -255,13 +266,16 @@ TN_TEST(scatter_add_is_equal_for_any_thread_count) {
   enum { SIZE = 1000, COUNT = 100000 };
   static float base[3][SIZE], updates[COUNT];
   static int64_t index[COUNT];
-  for (int i = 0; i < COUNT; ++i) index[i] = test_between(0, SIZE - 1), updates[i] = (float)test_real();
+  for (int i = 0; i < COUNT; ++i)
+    index[i] = test_between(0, SIZE - 1), updates[i] = (float)test_real();
   const int64_t size[] = {SIZE}, count[] = {COUNT};
   tn_view_t iv = tn_view_make(index, TN_I64, 1, count, NULL),
             uv = tn_view_make(updates, TN_F32, 1, count, NULL);
   for (int threads = 1; threads <= 3; ++threads) {
     tn_view_t bv = tn_view_make(base[threads - 1], TN_F32, 1, size, NULL);
-    TN_EXPECT_OK(tn_index_put(test_pool(threads), &iv, &uv, 0, TN_REDUCE_SUM, TN_BOUNDS_ERROR, &bv));
+    TN_EXPECT_OK(
+        tn_index_put(test_pool(threads), &iv, &uv, 0, TN_REDUCE_SUM, TN_BOUNDS_ERROR, &bv));
   }
-  TN_EXPECT(memcmp(base[0], base[1], sizeof base[0]) == 0 && memcmp(base[0], base[2], sizeof base[0]) == 0);
+  TN_EXPECT(memcmp(base[0], base[1], sizeof base[0]) == 0 &&
+            memcmp(base[0], base[2], sizeof base[0]) == 0);
 }

@@ -15,7 +15,8 @@ static inline __attribute__((unused)) tn_graph_t* open_graph(void) {
 }
 
 // A parameter of |rank| extents given as ints.
-static inline __attribute__((unused)) const tn_node_t* param(tn_graph_t* graph, tn_dtype_t dtype, int rank, ...) {
+static inline __attribute__((unused)) const tn_node_t* param(tn_graph_t* graph, tn_dtype_t dtype,
+                                                             int rank, ...) {
   int64_t dims[TN_MAX_RANK];
   va_list extents;
   va_start(extents, rank);
@@ -26,8 +27,9 @@ static inline __attribute__((unused)) const tn_node_t* param(tn_graph_t* graph, 
 }
 
 // Runs the graph for |result| into |out| and destroys it. |a|, |b|, |c|: its parameters.
-static inline __attribute__((unused)) tn_status_t run(tn_graph_t* graph, const tn_node_t* result, const void* a,
-                                                      const void* b, const void* c, void* out) {
+static inline __attribute__((unused)) tn_status_t run(tn_graph_t* graph, const tn_node_t* result,
+                                                      const void* a, const void* b, const void* c,
+                                                      void* out) {
   const void* params[] = {a, b, c};
   void* results[] = {out};
   tn_status_t status = tn_graph_status(graph);
@@ -41,23 +43,24 @@ static inline __attribute__((unused)) tn_status_t run(tn_graph_t* graph, const t
 }
 
 #define EXPECT_BYTES(expected, actual, size) TN_EXPECT(memcmp(expected, actual, size) == 0)
-#define EXPECT_FLOATS(actual, ...)                                                              \
-  do {                                                                                          \
-    const float want_[] = {__VA_ARGS__};                                                        \
-    for (size_t i_ = 0; i_ < sizeof want_ / sizeof want_[0]; ++i_) {                            \
-      const float got_ = (actual)[i_];                                                          \
-      if (!(got_ == want_[i_] || (got_ != got_ && want_[i_] != want_[i_]))) {                   \
-        ++tn_test_failures;                                                                     \
-        fprintf(stderr, "%s:%d: [%zu]: expected %a, got %a\n", __FILE__, __LINE__, i_, (double)want_[i_], (double)got_); \
-      }                                                                                         \
-    }                                                                                           \
+#define EXPECT_FLOATS(actual, ...)                                                     \
+  do {                                                                                 \
+    const float want_[] = {__VA_ARGS__};                                               \
+    for (size_t i_ = 0; i_ < sizeof want_ / sizeof want_[0]; ++i_) {                   \
+      const float got_ = (actual)[i_];                                                 \
+      if (!(got_ == want_[i_] || (got_ != got_ && want_[i_] != want_[i_]))) {          \
+        ++tn_test_failures;                                                            \
+        fprintf(stderr, "%s:%d: [%zu]: expected %a, got %a\n", __FILE__, __LINE__, i_, \
+                (double)want_[i_], (double)got_);                                      \
+      }                                                                                \
+    }                                                                                  \
   } while (0)
-#define EXPECT_INTS(actual, ...)                                                                \
-  do {                                                                                          \
-    const long long want_[] = {__VA_ARGS__};                                                    \
-    for (size_t i_ = 0; i_ < sizeof want_ / sizeof want_[0]; ++i_) {                            \
-      TN_EXPECT_EQ(want_[i_], (actual)[i_]);                                                    \
-    }                                                                                           \
+#define EXPECT_INTS(actual, ...)                                     \
+  do {                                                               \
+    const long long want_[] = {__VA_ARGS__};                         \
+    for (size_t i_ = 0; i_ < sizeof want_ / sizeof want_[0]; ++i_) { \
+      TN_EXPECT_EQ(want_[i_], (actual)[i_]);                         \
+    }                                                                \
   } while (0)
 
 // A small reproducible generator.

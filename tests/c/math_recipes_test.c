@@ -27,9 +27,12 @@ static long double reference(tn_math_fn_t fn, long double x, long double y) {
     case TN_MATH_ERF: return erfl(x);
     case TN_MATH_ERFC: return erfcl(x);
     case TN_MATH_ERFINV: return erfinv_reference(x);
-    case TN_MATH_SIN: case TN_MATH_SIN_FAR: return sinl(x);
-    case TN_MATH_COS: case TN_MATH_COS_FAR: return cosl(x);
-    case TN_MATH_TAN: case TN_MATH_TAN_FAR: return tanl(x);
+    case TN_MATH_SIN:
+    case TN_MATH_SIN_FAR: return sinl(x);
+    case TN_MATH_COS:
+    case TN_MATH_COS_FAR: return cosl(x);
+    case TN_MATH_TAN:
+    case TN_MATH_TAN_FAR: return tanl(x);
     case TN_MATH_RSQRT: return 1.0L / sqrtl(x);
     case TN_MATH_CBRT: return cbrtl(x);
     case TN_MATH_ASIN: return asinl(x);
@@ -66,12 +69,14 @@ static const struct {
   tn_math_fn_t fn;
   double bound;
 } bounds[] = {
-    {TN_MATH_EXP, 1.0},    {TN_MATH_EXP2, 1.0},  {TN_MATH_EXPM1, 1.6}, {TN_MATH_LOG, 1.0},   {TN_MATH_LOG2, 1.3},
-    {TN_MATH_LOG1P, 1.5},  {TN_MATH_TANH, 1.7},  {TN_MATH_LOGISTIC, 2.1}, {TN_MATH_ERF, 1.3}, {TN_MATH_ERFC, 0.8},
-    {TN_MATH_ERFINV, 0.7}, {TN_MATH_SIN, 1.6},   {TN_MATH_COS, 1.6},   {TN_MATH_TAN, 0.6},   {TN_MATH_RSQRT, 1.5},
-    {TN_MATH_CBRT, 0.6},   {TN_MATH_ASIN, 2.0},  {TN_MATH_ACOS, 1.5},  {TN_MATH_ATAN, 1.5},  {TN_MATH_SINH, 2.0},
-    {TN_MATH_COSH, 1.6},   {TN_MATH_ASINH, 0.7}, {TN_MATH_ACOSH, 0.6}, {TN_MATH_ATANH, 0.7}, {TN_MATH_POW, 0.7},
-    {TN_MATH_ATAN2, 2.0},  {TN_MATH_SIN_FAR, 1.6}, {TN_MATH_COS_FAR, 1.6}, {TN_MATH_TAN_FAR, 0.6}};
+    {TN_MATH_EXP, 1.0},    {TN_MATH_EXP2, 1.0},  {TN_MATH_EXPM1, 1.6},   {TN_MATH_LOG, 1.0},
+    {TN_MATH_LOG2, 1.3},   {TN_MATH_LOG1P, 1.5}, {TN_MATH_TANH, 1.7},    {TN_MATH_LOGISTIC, 2.1},
+    {TN_MATH_ERF, 1.3},    {TN_MATH_ERFC, 0.8},  {TN_MATH_ERFINV, 0.7},  {TN_MATH_SIN, 1.6},
+    {TN_MATH_COS, 1.6},    {TN_MATH_TAN, 0.6},   {TN_MATH_RSQRT, 1.5},   {TN_MATH_CBRT, 0.6},
+    {TN_MATH_ASIN, 2.0},   {TN_MATH_ACOS, 1.5},  {TN_MATH_ATAN, 1.5},    {TN_MATH_SINH, 2.0},
+    {TN_MATH_COSH, 1.6},   {TN_MATH_ASINH, 0.7}, {TN_MATH_ACOSH, 0.6},   {TN_MATH_ATANH, 0.7},
+    {TN_MATH_POW, 0.7},    {TN_MATH_ATAN2, 2.0}, {TN_MATH_SIN_FAR, 1.6}, {TN_MATH_COS_FAR, 1.6},
+    {TN_MATH_TAN_FAR, 0.6}};
 
 // logistic(x) is 0 where e^-x overflows, as in PyTorch.
 // The far recipes are for large arguments; they lose the sign of zero.
@@ -84,7 +89,8 @@ TN_TEST(errors_are_within_their_bounds) {
   float *y = x + SWEEP, *out = y + SWEEP;
   for (int64_t i = 0; i < SWEEP; ++i) {
     x[i] = math_input(i, SWEEP);
-    y[i] = math_input(i < MATH_SPECIALS * MATH_SPECIALS ? i / MATH_SPECIALS : i * 7919 % SWEEP, SWEEP);
+    y[i] =
+        math_input(i < MATH_SPECIALS * MATH_SPECIALS ? i / MATH_SPECIALS : i * 7919 % SWEEP, SWEEP);
     if (i < MATH_SPECIALS * MATH_SPECIALS) x[i] = math_specials[i % MATH_SPECIALS];
   }
   for (size_t k = 0; k < sizeof bounds / sizeof bounds[0]; ++k) {
@@ -98,8 +104,9 @@ TN_TEST(errors_are_within_their_bounds) {
       if (error > worst) worst = error, where = i;
     }
     if (getenv("TN_TEST_VERBOSE") || !(worst <= bounds[k].bound)) {
-      fprintf(stderr, "%-10s %.3f ulp at %a %a: %a, want %La\n", tn_math_name(fn), worst, (double)x[where],
-              (double)y[where], (double)out[where], reference(fn, (long double)x[where], (long double)y[where]));
+      fprintf(stderr, "%-10s %.3f ulp at %a %a: %a, want %La\n", tn_math_name(fn), worst,
+              (double)x[where], (double)y[where], (double)out[where],
+              reference(fn, (long double)x[where], (long double)y[where]));
     }
     TN_EXPECT(worst <= bounds[k].bound);
   }
@@ -204,10 +211,13 @@ TN_TEST(scalar_steps_and_vectors_agree_bitwise) {
       tn_v_store(got, run_vector(fn, tn_v_load(x + i), tn_v_load(y + i)));
       for (int64_t l = 0; l < TN_V_LANES; ++l) {
         if (!math_same(got[l], want[i + l])) {
-          if (differing++ == 0) fprintf(stderr, "%s: vector differs at %a\n", tn_math_name(fn), (double)x[i + l]);
+          if (differing++ == 0)
+            fprintf(stderr, "%s: vector differs at %a\n", tn_math_name(fn), (double)x[i + l]);
         }
-        if ((i / TN_V_LANES) % 4 == 0 && !math_same(run_steps(steps, count, x[i + l], y[i + l]), want[i + l])) {
-          if (differing++ == 0) fprintf(stderr, "%s: steps differ at %a\n", tn_math_name(fn), (double)x[i + l]);
+        if ((i / TN_V_LANES) % 4 == 0 &&
+            !math_same(run_steps(steps, count, x[i + l], y[i + l]), want[i + l])) {
+          if (differing++ == 0)
+            fprintf(stderr, "%s: steps differ at %a\n", tn_math_name(fn), (double)x[i + l]);
         }
       }
     }

@@ -16,9 +16,9 @@ static float x[COUNT], y[COUNT], want[COUNT], got[COUNT];
 #define ONE_2 x[i], y[i]
 static void run_scalar(tn_math_fn_t fn) {
   switch (fn) {
-#define CASE(name, NAME, arguments)                                                               \
-  case TN_MATH_##NAME:                                                                            \
-    for (int64_t i = 0; i < COUNT; ++i) want[i] = tn_math_##name##_f32(ONE_##arguments);          \
+#define CASE(name, NAME, arguments)                                                      \
+  case TN_MATH_##NAME:                                                                   \
+    for (int64_t i = 0; i < COUNT; ++i) want[i] = tn_math_##name##_f32(ONE_##arguments); \
     break;
     TN_MATH_FUNCTIONS(CASE)
 #undef CASE
@@ -30,9 +30,10 @@ static void run_scalar(tn_math_fn_t fn) {
 #define LOADS_2 tn_v_load(x + i), tn_v_load(y + i)
 static void run(tn_math_fn_t fn) {
   switch (fn) {
-#define CASE(name, NAME, arguments)                                                                      \
-  case TN_MATH_##NAME:                                                                                   \
-    for (int64_t i = 0; i < COUNT; i += TN_V_LANES) tn_v_store(got + i, tn_v_##name(LOADS_##arguments)); \
+#define CASE(name, NAME, arguments)                        \
+  case TN_MATH_##NAME:                                     \
+    for (int64_t i = 0; i < COUNT; i += TN_V_LANES)        \
+      tn_v_store(got + i, tn_v_##name(LOADS_##arguments)); \
     break;
     TN_MATH_FUNCTIONS(CASE)
 #undef CASE
@@ -46,7 +47,8 @@ TN_TEST(vector_and_scalar_agree_bitwise) {
 #endif
   for (int64_t i = 0; i < COUNT; ++i) {
     x[i] = math_input(i, COUNT);
-    y[i] = math_input(i < MATH_SPECIALS * MATH_SPECIALS ? i / MATH_SPECIALS : i * 7919 % COUNT, COUNT);
+    y[i] =
+        math_input(i < MATH_SPECIALS * MATH_SPECIALS ? i / MATH_SPECIALS : i * 7919 % COUNT, COUNT);
     if (i < MATH_SPECIALS * MATH_SPECIALS) x[i] = math_specials[i % MATH_SPECIALS];
   }
   for (int k = 0; k < TN_MATH_COUNT_OF_FUNCTIONS; ++k) {
@@ -55,8 +57,8 @@ TN_TEST(vector_and_scalar_agree_bitwise) {
     int64_t differing = 0;
     for (int64_t i = 0; i < COUNT; ++i) {
       if (!math_same(want[i], got[i]) && differing++ == 0) {
-        fprintf(stderr, "%s(%a, %a): scalar %a, vector %a\n", tn_math_name((tn_math_fn_t)k), (double)x[i],
-                (double)y[i], (double)want[i], (double)got[i]);
+        fprintf(stderr, "%s(%a, %a): scalar %a, vector %a\n", tn_math_name((tn_math_fn_t)k),
+                (double)x[i], (double)y[i], (double)want[i], (double)got[i]);
       }
     }
     // arrays of any length, in place too

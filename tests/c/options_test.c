@@ -18,7 +18,8 @@ TN_TEST(every_row_is_sound) {
   for (int i = 0; i < TN_OPTION_COUNT; ++i) {
     const tn_option_info_t* info = tn_option_info((tn_option_t)i);
     TN_EXPECT(*info->name && *info->meaning);
-    for (int j = 0; j < i; ++j) TN_EXPECT(strcmp(info->name, tn_option_info((tn_option_t)j)->name) != 0);
+    for (int j = 0; j < i; ++j)
+      TN_EXPECT(strcmp(info->name, tn_option_info((tn_option_t)j)->name) != 0);
     // Each default is a valid value, or empty for a string.
     if (info->type == TN_OPTION_TYPE_STRING) continue;
     TN_EXPECT(*info->fallback != 0);
@@ -69,8 +70,10 @@ TN_TEST(strings_stay_valid) {
 
 TN_TEST(a_misspelt_name_is_reported_with_the_nearest) {
   set("TORCH_NEURONX_FALBACK", "error");
-  TN_EXPECT_STR("unknown environment variable TORCH_NEURONX_FALBACK; the nearest name is TORCH_NEURONX_FALLBACK",
-                tn_options_complaint(0));
+  TN_EXPECT_STR(
+      "unknown environment variable TORCH_NEURONX_FALBACK; the nearest name is "
+      "TORCH_NEURONX_FALLBACK",
+      tn_options_complaint(0));
   TN_EXPECT(tn_options_complaint(1) == NULL);
   set("TORCH_NEURONX_FALBACK", NULL);
   TN_EXPECT(tn_options_complaint(0) == NULL);
@@ -105,7 +108,8 @@ TN_TEST(the_log_is_silent_unless_asked) {
   line[sizeof(line) - 1] = 0;
   tn_log(TN_LOG_WARNING, "%s", line);
   read_log(path, text, sizeof(text));
-  TN_EXPECT(strstr(text, "] wanted 5\n") && !strstr(text, "too much") && strstr(text, "TORCH_NEURONX_TARGT;"));
+  TN_EXPECT(strstr(text, "] wanted 5\n") && !strstr(text, "too much") &&
+            strstr(text, "TORCH_NEURONX_TARGT;"));
   TN_EXPECT(text[strlen(text) - 1] == '\n' && strlen(text) < 1500);
   set("TORCH_NEURONX_TARGT", NULL);
   set("TORCH_NEURONX_LOG_LEVEL", NULL);

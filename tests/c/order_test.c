@@ -3,8 +3,9 @@
 
 #include "tests/c/rows_check.h"
 
-static const tn_dtype_t dtypes[] = {TN_BOOL, TN_I8,  TN_I16,  TN_I32, TN_I64, TN_U8,       TN_U16,   TN_U32,
-                                    TN_U64,  TN_F16, TN_BF16, TN_F32, TN_F64, TN_F8E4M3FN, TN_F8E5M2};
+static const tn_dtype_t dtypes[] = {TN_BOOL, TN_I8,  TN_I16, TN_I32,      TN_I64,
+                                    TN_U8,   TN_U16, TN_U32, TN_U64,      TN_F16,
+                                    TN_BF16, TN_F32, TN_F64, TN_F8E4M3FN, TN_F8E5M2};
 
 // -1, 0, 1 ascending, NaN last.
 static int compare(tn_dtype_t dtype, tn_scalar_t a, tn_scalar_t b) {
@@ -46,7 +47,9 @@ static test_array_t generate(tn_dtype_t dtype, int rank, const int64_t* dims) {
 static void pick_dims(int round, int rank, int d, int64_t* dims) {
   for (int i = 0; i < rank; ++i) dims[i] = test_between(1, 6);
   if (rank)
-    dims[d] = round % 11 == 0 ? test_between(600, 3000) : round % 40 == 1 ? 20000 : test_between(1, 70);
+    dims[d] = round % 11 == 0   ? test_between(600, 3000)
+              : round % 40 == 1 ? 20000
+                                : test_between(1, 70);
 }
 static bool same_bits(tn_dtype_t dtype, tn_scalar_t a, tn_scalar_t b) {
   return memcmp(&a, &b, tn_dtype_size(dtype)) == 0;
@@ -55,14 +58,16 @@ static bool same_bits(tn_dtype_t dtype, tn_scalar_t a, tn_scalar_t b) {
 TN_TEST(sort_and_topk) {
   for (int round = 0; round < 300; ++round) {
     const tn_dtype_t dtype = dtypes[round % 15];
-    const int rank = (int)test_between(1, 3), d = (int)test_between(0, rank - 1), threads = 1 + round % 3;
+    const int rank = (int)test_between(1, 3), d = (int)test_between(0, rank - 1),
+              threads = 1 + round % 3;
     int64_t dims[3], top_dims[3];
     pick_dims(round, rank, d, dims);
     const bool descending = test_between(0, 1);
     test_array_t x = generate(dtype, rank, dims), values = test_array(dtype, rank, dims, 1);
     test_array_t positions = test_array(TN_I64, rank, dims, 1);
     void* workspace = aligned_alloc(64, tn_order_sort_workspace(&x.view, d, threads) + 64);
-    tn_order_sort(test_pool(threads), &x.view, d, descending, workspace, &values.view, &positions.view);
+    tn_order_sort(test_pool(threads), &x.view, d, descending, workspace, &values.view,
+                  &positions.view);
     memcpy(top_dims, dims, sizeof dims);
     const int64_t count = top_dims[d] =
         test_between(0, 2) ? test_between(0, dims[d] / 9) : test_between(0, dims[d]);
@@ -83,7 +88,8 @@ TN_TEST(sort_and_topk) {
         --before[d];
         int order = compare(dtype, test_get(&values.view, before), test_get(&values.view, at));
         if (descending) order = -order;
-        good = good && (order < 0 || (order == 0 && test_get(&positions.view, before).i64 < from[d]));
+        good =
+            good && (order < 0 || (order == 0 && test_get(&positions.view, before).i64 < from[d]));
       }
       if (at[d] < count) {
         top_good = top_good && test_get(&top_positions.view, at).i64 == from[d] &&
@@ -91,8 +97,8 @@ TN_TEST(sort_and_topk) {
       }
     } while (test_next(&x.view, at));
     if (!good || !top_good)
-      fprintf(stderr, "%s of %s, n %d count %d\n", good ? "topk" : "sort", tn_dtype_name(dtype), (int)dims[d],
-              (int)count);
+      fprintf(stderr, "%s of %s, n %d count %d\n", good ? "topk" : "sort", tn_dtype_name(dtype),
+              (int)dims[d], (int)count);
     TN_EXPECT(good && top_good);
     free(workspace);
     test_array_t* all[] = {&x, &values, &positions, &top, &top_positions};
@@ -118,8 +124,8 @@ TN_TEST(first_extremes) {
       if (dtype == TN_BOOL)
         for (size_t i = 0; i < x.size; ++i) x.memory[i] &= 1;
     }
-    tn_order_arg_reduce(test_pool(1 + round % 3), is_min ? TN_REDUCE_MIN : TN_REDUCE_MAX, &x.view, d,
-                        &values.view, &positions.view);
+    tn_order_arg_reduce(test_pool(1 + round % 3), is_min ? TN_REDUCE_MIN : TN_REDUCE_MAX, &x.view,
+                        d, &values.view, &positions.view);
     int64_t at[TN_MAX_RANK] = {0};
     bool good = true;
     do {
@@ -211,8 +217,8 @@ TN_TEST(scans) {
                           g = test_get(&out.view, from);
         const bool nans = tn_dtype_is_float(dtype) && isnan(tn_scalar_to_double(dtype, e)) &&
                           isnan(tn_scalar_to_double(dtype, g));
-        const bool zeros =
-            tn_dtype_is_float(dtype) && tn_scalar_to_double(dtype, e) == tn_scalar_to_double(dtype, g);
+        const bool zeros = tn_dtype_is_float(dtype) &&
+                           tn_scalar_to_double(dtype, e) == tn_scalar_to_double(dtype, g);
         good = good && (same_bits(dtype, e, g) || nans || zeros);
       }
     } while (test_next(&x.view, at));
@@ -225,9 +231,11 @@ TN_TEST(running_extremes_with_positions) {
   float x[6] = {1, 3, 3, NAN, 5, NAN}, values[6];
   int64_t positions[6];
   const int64_t six[] = {6};
-  tn_view_t xv = tn_view_make(x, TN_F32, 1, six, NULL), vv = tn_view_make(values, TN_F32, 1, six, NULL);
+  tn_view_t xv = tn_view_make(x, TN_F32, 1, six, NULL),
+            vv = tn_view_make(values, TN_F32, 1, six, NULL);
   tn_view_t pv = tn_view_make(positions, TN_I64, 1, six, NULL);
   tn_order_scan(NULL, TN_REDUCE_MAX, &xv, 0, false, false, &vv, &pv);
   const int64_t expected[6] = {0, 1, 2, 3, 3, 5};  // as torch.cummax
-  TN_EXPECT(memcmp(positions, expected, sizeof expected) == 0 && values[1] == 3 && isnan(values[4]));
+  TN_EXPECT(memcmp(positions, expected, sizeof expected) == 0 && values[1] == 3 &&
+            isnan(values[4]));
 }

@@ -25,7 +25,8 @@ static void run_tasks(void* context, int64_t begin, int64_t end, int worker) {
   job_t* job = context;
   if (begin < 0 || begin >= end || end > job->task_count || worker < 0 || worker >= job->threads)
     atomic_fetch_add(&job->bad, 1);
-  for (int64_t i = begin; i < end; ++i) atomic_fetch_add_explicit(&job->runs[i], 1, memory_order_relaxed);
+  for (int64_t i = begin; i < end; ++i)
+    atomic_fetch_add_explicit(&job->runs[i], 1, memory_order_relaxed);
 }
 
 static bool ran_once(const job_t* job) {
@@ -48,9 +49,11 @@ TN_TEST(every_task_runs_once) {
     tn_pool_t* pool;
     TN_EXPECT_OK(tn_pool_create(threads, &pool));
     TN_EXPECT_EQ(threads, tn_pool_thread_count(pool));
-    static const int64_t counts[] = {0, 1, 2, 3, 7, 64, 1000, LARGEST}, grains[] = {0, 1, 3, 64, 100000};
+    static const int64_t counts[] = {0, 1, 2, 3, 7, 64, 1000, LARGEST},
+                         grains[] = {0, 1, 3, 64, 100000};
     for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); ++c)
-      for (size_t g = 0; g < sizeof(grains) / sizeof(grains[0]); ++g) TN_EXPECT(run_job(pool, counts[c], grains[g]));
+      for (size_t g = 0; g < sizeof(grains) / sizeof(grains[0]); ++g)
+        TN_EXPECT(run_job(pool, counts[c], grains[g]));
     tn_pool_destroy(pool);
   }
   TN_EXPECT(run_job(NULL, 100, 7));
@@ -60,7 +63,8 @@ TN_TEST(every_task_runs_once) {
 
 static void see_writes(void* context, int64_t begin, int64_t end, int worker) {
   (void)worker;
-  int64_t* numbers = context;  // plain memory: the pool must order writes before a run, in it and after it
+  int64_t* numbers =
+      context;  // plain memory: the pool must order writes before a run, in it and after it
   for (int64_t i = begin; i < end; ++i) numbers[i] += i;
 }
 
@@ -69,7 +73,8 @@ TN_TEST(runs_follow_each_other) {
   TN_EXPECT_OK(tn_pool_create(4, &pool));
   static int64_t numbers[200];
   memset(numbers, 0, sizeof(numbers));
-  for (int run = 0; run < 3000; ++run) tn_pool_run(pool, 1 + run % 200, 1 + run % 3, see_writes, numbers);
+  for (int run = 0; run < 3000; ++run)
+    tn_pool_run(pool, 1 + run % 200, 1 + run % 3, see_writes, numbers);
   for (int64_t i = 0; i < 200; ++i) {
     int64_t runs = 0;
     for (int run = 0; run < 3000; ++run) runs += i < 1 + run % 200;
@@ -223,8 +228,9 @@ TN_TEST(speed) {
       times[i] = tn_os_now_ns() - start;
     }
     qsort(times, RUNS, sizeof(times[0]), compare);
-    printf("%d threads, 64 tiles of 16 KiB: minimum %.0f us, median %.0f us, p99 %.0f us\n", threads,
-           (double)times[0] * 1e-3, (double)times[RUNS / 2] * 1e-3, (double)times[RUNS * 99 / 100] * 1e-3);
+    printf("%d threads, 64 tiles of 16 KiB: minimum %.0f us, median %.0f us, p99 %.0f us\n",
+           threads, (double)times[0] * 1e-3, (double)times[RUNS / 2] * 1e-3,
+           (double)times[RUNS * 99 / 100] * 1e-3);
     tn_pool_destroy(pool);
   }
   free(data);

@@ -67,7 +67,8 @@ static tn_type_t random_type(tn_random_t* r, tn_dtype_t dtype, int least_rank) {
 static const tn_node_t* random_pick(tn_random_t* r, tn_dtype_t dtype, int rank) {
   for (int tries = 0; tries < 12 && r->count; ++tries) {
     const tn_node_t* node = r->pool[random_below(r, r->count)];
-    if (node->types[0].dtype == dtype && node->types[0].rank >= rank && node->types[0].rank <= 5) return node;
+    if (node->types[0].dtype == dtype && node->types[0].rank >= rank && node->types[0].rank <= 5)
+      return node;
   }
   tn_type_t type = random_type(r, dtype, rank);
   return random_below(r, 2) ? random_constant(r, &type)
@@ -93,7 +94,9 @@ static tn_dtype_t random_float(tn_random_t* r) {
 static tn_dtype_t random_int(tn_random_t* r) {
   return (tn_dtype_t)(TN_I8 + random_below(r, TN_U64 - TN_I8 + 1));
 }
-static tn_dtype_t random_real(tn_random_t* r) { return random_below(r, 3) ? random_float(r) : random_int(r); }
+static tn_dtype_t random_real(tn_random_t* r) {
+  return random_below(r, 3) ? random_float(r) : random_int(r);
+}
 static tn_dtype_t random_any(tn_random_t* r) { return (tn_dtype_t)random_below(r, TN_DTYPE_COUNT); }
 
 static tn_reduce_kind_t random_kind(tn_random_t* r, tn_dtype_t dtype) {
@@ -111,16 +114,20 @@ static const tn_node_t* random_elementwise(tn_random_t* r, tn_op_t op) {
   if (op == TN_OP_COMPLEX) dtype = TN_F32;
   const tn_node_t* x = random_pick(r, dtype, 0);
   switch (op) {
-    case TN_OP_CONVERT: return tn_convert(r->graph, random_pick(r, random_any(r), 0), random_any(r));
+    case TN_OP_CONVERT:
+      return tn_convert(r->graph, random_pick(r, random_any(r), 0), random_any(r));
     case TN_OP_BITCAST:
       return tn_bitcast(r->graph, random_pick(r, TN_F32, 0), random_below(r, 2) ? TN_I32 : TN_U32);
     case TN_OP_COMPARE:
       x = random_pick(r, random_real(r), 0);
-      return tn_compare(r->graph, (tn_compare_t)random_below(r, 6), x, random_like(r, x, x->types[0].dtype));
+      return tn_compare(r->graph, (tn_compare_t)random_below(r, 6), x,
+                        random_like(r, x, x->types[0].dtype));
     case TN_OP_SELECT:
       x = random_pick(r, random_any(r), 0);
-      return tn_select(r->graph, random_like(r, x, TN_BOOL), x, random_like(r, x, x->types[0].dtype));
-    case TN_OP_CLAMP: return tn_clamp(r->graph, random_like(r, x, dtype), x, random_like(r, x, dtype));
+      return tn_select(r->graph, random_like(r, x, TN_BOOL), x,
+                       random_like(r, x, x->types[0].dtype));
+    case TN_OP_CLAMP:
+      return tn_clamp(r->graph, random_like(r, x, dtype), x, random_like(r, x, dtype));
     case TN_OP_FMA: return tn_fma(r->graph, x, random_like(r, x, dtype), random_like(r, x, dtype));
     default:
       if (tn_op_info(op)->operand_count == 1) return tn_unary(r->graph, op, x);
@@ -147,7 +154,8 @@ static const tn_node_t* random_movement(tn_random_t* r, tn_op_t op) {
     }
     case TN_OP_RESHAPE: {
       const int64_t flat = tn_type_element_count(&type), dims[2] = {1, flat};
-      return random_below(r, 2) ? tn_reshape(r->graph, x, 1, &flat) : tn_reshape(r->graph, x, 2, dims);
+      return random_below(r, 2) ? tn_reshape(r->graph, x, 1, &flat)
+                                : tn_reshape(r->graph, x, 2, dims);
     }
     case TN_OP_TRANSPOSE:
       for (int i = 0; i < rank; ++i) a[i] = i;
@@ -211,8 +219,8 @@ static const tn_node_t* random_movement(tn_random_t* r, tn_op_t op) {
   index_type.dims[dimension] = random_below(r, 4);
   tn_type_t update = index_type;
   update.dtype = type.dtype;
-  return tn_put_along(r->graph, x, random_of_type(r, &index_type), random_of_type(r, &update), dimension,
-                      kind, TN_BOUNDS_CLAMP);
+  return tn_put_along(r->graph, x, random_of_type(r, &index_type), random_of_type(r, &update),
+                      dimension, kind, TN_BOUNDS_CLAMP);
 }
 
 static tn_window_t random_window(tn_random_t* r, int rank) {
@@ -243,7 +251,8 @@ static const tn_node_t* random_reduction(tn_random_t* r, tn_op_t op) {
       return tn_reduce(r->graph, kind, x, count, dims);
     case TN_OP_ARG_REDUCE:
       if (type.dims[dimension] == 0) return NULL;
-      return tn_arg_reduce(r->graph, random_below(r, 2) ? TN_REDUCE_MAX : TN_REDUCE_MIN, x, dimension);
+      return tn_arg_reduce(r->graph, random_below(r, 2) ? TN_REDUCE_MAX : TN_REDUCE_MIN, x,
+                           dimension);
     case TN_OP_REDUCE_WINDOW: {
       tn_window_t w = random_window(r, rank);
       return tn_reduce_window(r->graph, kind, x, &w);
@@ -253,15 +262,19 @@ static const tn_node_t* random_reduction(tn_random_t* r, tn_op_t op) {
       kind = random_below(r, 2) ? TN_REDUCE_MAX : TN_REDUCE_MIN;
       for (int i = 0; i < rank; ++i) w.base_dilation[i] = 1;
       const tn_node_t* pooled = tn_reduce_window(r->graph, kind, x, &w);
-      return pooled ? tn_window_grad(r->graph, kind, x, random_like(r, pooled, type.dtype), &w) : NULL;
+      return pooled ? tn_window_grad(r->graph, kind, x, random_like(r, pooled, type.dtype), &w)
+                    : NULL;
     }
     case TN_OP_SCAN:
-      return tn_scan(r->graph, kind, x, dimension, random_below(r, 2) != 0, random_below(r, 2) != 0);
+      return tn_scan(r->graph, kind, x, dimension, random_below(r, 2) != 0,
+                     random_below(r, 2) != 0);
     case TN_OP_SORT: {
       const tn_node_t* xs[2] = {x, random_like(r, x, TN_I64)};
       return tn_sort(r->graph, 1 + (int)random_below(r, 2), xs, dimension, random_below(r, 2) != 0);
     }
-    default: return tn_topk(r->graph, x, random_below(r, type.dims[rank - 1] + 1), random_below(r, 2) != 0);
+    default:
+      return tn_topk(r->graph, x, random_below(r, type.dims[rank - 1] + 1),
+                     random_below(r, 2) != 0);
   }
 }
 

@@ -18,7 +18,8 @@ TN_TEST(arrays_equal_single_counters) {
   for (int c = 0; c < 9; ++c)
     for (int threads = 1; threads <= 3; ++threads) {
       const int64_t count = counts[c];
-      const uint64_t state[2] = {0x123456789abcdef0ull, 0xfffffff0ull};  // carries into the high word
+      const uint64_t state[2] = {0x123456789abcdef0ull,
+                                 0xfffffff0ull};  // carries into the high word
       uint32_t* bits = malloc((size_t)count * 4 + 4);
       uint64_t* wide = malloc((size_t)count * 8 + 8);
       float* uniform = malloc((size_t)count * 4 + 4);
@@ -30,7 +31,8 @@ TN_TEST(arrays_equal_single_counters) {
         uint32_t words[4], two[4];
         tn_random_philox(state[0], state[1] + (uint64_t)i / 4, words);
         tn_random_philox(state[0], state[1] + (uint64_t)i / 2, two);
-        same = same && bits[i] == words[i % 4] && uniform[i] == (float)(words[i % 4] >> 8) * 0x1p-24f;
+        same =
+            same && bits[i] == words[i % 4] && uniform[i] == (float)(words[i % 4] >> 8) * 0x1p-24f;
         same = same && wide[i] == (two[i % 2 * 2] | (uint64_t)two[i % 2 * 2 + 1] << 32);
       }
       TN_EXPECT(same);

@@ -34,8 +34,8 @@ static inline bool row_near(double expected, double got, double bound) {
 }
 
 // Compares |got| with f64 values; prints the first difference.
-static inline void row_expect(const char* what, tn_dtype_t dtype, int64_t count, const double* expected,
-                              const void* got, double bound) {
+static inline void row_expect(const char* what, tn_dtype_t dtype, int64_t count,
+                              const double* expected, const void* got, double bound) {
   for (int64_t i = 0; i < count; ++i) {
     const double value = row_at(dtype, got, i);
     if (row_near(expected[i], value, bound)) continue;

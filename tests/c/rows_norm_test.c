@@ -20,10 +20,11 @@ static int64_t row_param(int64_t i) { return i % map_inner; }
 static int64_t group_stat(int64_t i) { return i / (map_c / map_groups * map_inner); }
 static int64_t channel_of(int64_t i) { return i / map_inner % map_c; }
 
-static naive_t naive(tn_dtype_t dtype, tn_dtype_t param, int64_t count, int64_t stats, int64_t params,
-                     int64_t (*stat_of)(int64_t), int64_t (*param_of)(int64_t), bool is_rms, double epsilon,
-                     const void* x, const void* weight, const void* bias, const void* dout, tn_dtype_t stat,
-                     const void* got_mean, const void* got_rstd) {
+static naive_t naive(tn_dtype_t dtype, tn_dtype_t param, int64_t count, int64_t stats,
+                     int64_t params, int64_t (*stat_of)(int64_t), int64_t (*param_of)(int64_t),
+                     bool is_rms, double epsilon, const void* x, const void* weight,
+                     const void* bias, const void* dout, tn_dtype_t stat, const void* got_mean,
+                     const void* got_rstd) {
   naive_t a = {count,          stats,          params,          stat_of,
                param_of,       doubles(stats), doubles(stats),  doubles(stats),
                doubles(count), doubles(count), doubles(params), doubles(params)};
@@ -39,7 +40,8 @@ static naive_t naive(tn_dtype_t dtype, tn_dtype_t param, int64_t count, int64_t 
   for (int64_t i = 0; i < count; ++i) {
     const int64_t s = stat_of(i), p = param_of(i);
     const double w = weight ? row_at(param, weight, p) : 1;
-    a.out[i] = (row_at(dtype, x, i) - a.mean[s]) * a.rstd[s] * w + (bias ? row_at(param, bias, p) : 0);
+    a.out[i] =
+        (row_at(dtype, x, i) - a.mean[s]) * a.rstd[s] * w + (bias ? row_at(param, bias, p) : 0);
     // The backward starts from the statistics that the forward stored (and rounded).
     const double mean = is_rms ? 0 : row_at(stat, got_mean, s), rstd = row_at(stat, got_rstd, s);
     const double d = row_at(dtype, dout, i), xhat = (row_at(dtype, x, i) - mean) * rstd;
@@ -51,22 +53,24 @@ static naive_t naive(tn_dtype_t dtype, tn_dtype_t param, int64_t count, int64_t 
   for (int64_t i = 0; i < count; ++i) {
     const int64_t s = stat_of(i), p = param_of(i);
     const double mean = is_rms ? 0 : row_at(stat, got_mean, s), rstd = row_at(stat, got_rstd, s);
-    const double xhat = (row_at(dtype, x, i) - mean) * rstd, w = weight ? row_at(param, weight, p) : 1;
+    const double xhat = (row_at(dtype, x, i) - mean) * rstd,
+                 w = weight ? row_at(param, weight, p) : 1;
     a.dx[i] = rstd * (row_at(dtype, dout, i) * w - (is_rms ? 0 : sum[s] / m) - xhat * dot[s] / m);
   }
   free(sum), free(dot);
   return a;
 }
 static void naive_free(naive_t* a) {
-  free(a->mean), free(a->rstd), free(a->var), free(a->out), free(a->dx), free(a->dweight), free(a->dbias);
+  free(a->mean), free(a->rstd), free(a->var), free(a->out), free(a->dx), free(a->dweight),
+      free(a->dbias);
 }
 
 typedef struct arrays {
   void *x, *dout, *weight, *bias, *out[4], *mean[4], *rstd[4], *dx[4], *dweight[4], *dbias[4];
   size_t bytes, stat_bytes, param_bytes;
 } arrays_t;
-static arrays_t make(tn_dtype_t dtype, tn_dtype_t param, tn_dtype_t stat, int64_t count, int64_t stats,
-                     int64_t params, bool has_weight, bool has_bias) {
+static arrays_t make(tn_dtype_t dtype, tn_dtype_t param, tn_dtype_t stat, int64_t count,
+                     int64_t stats, int64_t params, bool has_weight, bool has_bias) {
   arrays_t a = {.x = row_array(dtype, count, -2, 4),
                 .dout = row_array(dtype, count, -1, 1),
                 .weight = has_weight ? row_array(param, params, 0.5, 1.5) : NULL,
@@ -108,19 +112,23 @@ TN_TEST(layer_and_rms_norm) {
   for (int round = 0; round < 64; ++round) {
     const tn_dtype_t dtype = row_dtypes[round % 4], param = round & 4 ? wide_of(dtype) : dtype;
     const tn_dtype_t stat = round & 8 ? wide_of(dtype) : dtype;
-    const bool is_rms = round & 16, has_weight = test_between(0, 3), has_bias = test_between(0, 3) && !is_rms;
-    const int64_t rows = test_between(1, round % 5 ? 20 : 200), n = test_between(2, round % 7 ? 300 : 2000);
+    const bool is_rms = round & 16, has_weight = test_between(0, 3),
+               has_bias = test_between(0, 3) && !is_rms;
+    const int64_t rows = test_between(1, round % 5 ? 20 : 200),
+                  n = test_between(2, round % 7 ? 300 : 2000);
     arrays_t a = make(dtype, param, stat, rows * n, rows, n, has_weight, has_bias);
     const tn_layer_norm_t shape = {dtype, param, stat, is_rms, rows, n, n, n, 1e-3};
-    void* workspace = aligned_alloc(64, (tn_rows_layer_norm_backward_workspace(&shape) + 63) / 64 * 64);
+    void* workspace =
+        aligned_alloc(64, (tn_rows_layer_norm_backward_workspace(&shape) + 63) / 64 * 64);
     for (int t = 1; t <= 3; ++t) {
-      tn_rows_layer_norm(test_pool(t), &shape, a.x, a.weight, a.bias, a.out[t], a.mean[t], a.rstd[t]);
+      tn_rows_layer_norm(test_pool(t), &shape, a.x, a.weight, a.bias, a.out[t], a.mean[t],
+                         a.rstd[t]);
       tn_rows_layer_norm_backward(test_pool(t), &shape, a.dout, a.x, a.mean[t], a.rstd[t], a.weight,
                                   workspace, a.dx[t], a.dweight[t], a.dbias[t]);
     }
     map_inner = n;
-    naive_t e = naive(dtype, param, rows * n, rows, n, row_stat, row_param, is_rms, 1e-3, a.x, a.weight,
-                      a.bias, a.dout, stat, a.mean[1], a.rstd[1]);
+    naive_t e = naive(dtype, param, rows * n, rows, n, row_stat, row_param, is_rms, 1e-3, a.x,
+                      a.weight, a.bias, a.dout, stat, a.mean[1], a.rstd[1]);
     judge(is_rms ? "rms norm" : "layer norm", &a, &e, dtype, param, stat, is_rms);
     free(workspace);
   }
@@ -134,17 +142,19 @@ TN_TEST(group_norm) {
     map_c = map_groups * test_between(2, 5);
     map_inner = round % 3 ? test_between(1, 200) : 1;
     const int64_t n = test_between(1, 5), count = n * map_c * map_inner;
-    arrays_t a =
-        make(dtype, param, stat, count, n * map_groups, map_c, test_between(0, 3), test_between(0, 3));
+    arrays_t a = make(dtype, param, stat, count, n * map_groups, map_c, test_between(0, 3),
+                      test_between(0, 3));
     const tn_group_norm_t shape = {dtype, param, stat, n, map_c, map_inner, map_groups, 1e-3};
-    void* workspace = aligned_alloc(64, (tn_rows_group_norm_backward_workspace(&shape) + 63) / 64 * 64);
+    void* workspace =
+        aligned_alloc(64, (tn_rows_group_norm_backward_workspace(&shape) + 63) / 64 * 64);
     for (int t = 1; t <= 3; ++t) {
-      tn_rows_group_norm(test_pool(t), &shape, a.x, a.weight, a.bias, a.out[t], a.mean[t], a.rstd[t]);
+      tn_rows_group_norm(test_pool(t), &shape, a.x, a.weight, a.bias, a.out[t], a.mean[t],
+                         a.rstd[t]);
       tn_rows_group_norm_backward(test_pool(t), &shape, a.dout, a.x, a.mean[t], a.rstd[t], a.weight,
                                   workspace, a.dx[t], a.dweight[t], a.dbias[t]);
     }
-    naive_t e = naive(dtype, param, count, n * map_groups, map_c, group_stat, channel_of, false, 1e-3, a.x,
-                      a.weight, a.bias, a.dout, stat, a.mean[1], a.rstd[1]);
+    naive_t e = naive(dtype, param, count, n * map_groups, map_c, group_stat, channel_of, false,
+                      1e-3, a.x, a.weight, a.bias, a.dout, stat, a.mean[1], a.rstd[1]);
     judge("group norm", &a, &e, dtype, param, stat, false);
     free(workspace);
   }
@@ -157,19 +167,20 @@ TN_TEST(batch_norm) {
     map_c = test_between(1, round % 3 ? 9 : 150);
     map_inner = round % 3 ? test_between(2, 150) : 1;
     const int64_t n = test_between(2, round % 3 ? 6 : 300), count = n * map_c * map_inner;
-    arrays_t a = make(dtype, param, stat, count, map_c, map_c, test_between(0, 3), test_between(0, 3));
+    arrays_t a =
+        make(dtype, param, stat, count, map_c, map_c, test_between(0, 3), test_between(0, 3));
     void* var = row_array(stat, map_c, 0, 0);
     const tn_batch_norm_t shape = {dtype, param, stat, n, map_c, map_inner, 1e-3, 0.25, var};
     void *mean0 = row_array(stat, map_c, -1, 1), *var0 = row_array(stat, map_c, 0.5, 2);
     void *mean1 = row_array(stat, map_c, 0, 0), *var1 = row_array(stat, map_c, 0, 0);
     for (int t = 1; t <= 3; ++t) {
-      tn_rows_batch_norm_train(test_pool(t), &shape, a.x, a.weight, a.bias, mean0, var0, a.out[t], a.mean[t],
-                               a.rstd[t], mean1, var1);
-      tn_rows_batch_norm_backward(test_pool(t), &shape, true, a.dout, a.x, a.mean[t], a.rstd[t], a.weight,
-                                  a.dx[t], a.dweight[t], a.dbias[t]);
+      tn_rows_batch_norm_train(test_pool(t), &shape, a.x, a.weight, a.bias, mean0, var0, a.out[t],
+                               a.mean[t], a.rstd[t], mean1, var1);
+      tn_rows_batch_norm_backward(test_pool(t), &shape, true, a.dout, a.x, a.mean[t], a.rstd[t],
+                                  a.weight, a.dx[t], a.dweight[t], a.dbias[t]);
     }
-    naive_t e = naive(dtype, param, count, map_c, map_c, channel_of, channel_of, false, 1e-3, a.x, a.weight,
-                      a.bias, a.dout, stat, a.mean[1], a.rstd[1]);
+    naive_t e = naive(dtype, param, count, map_c, map_c, channel_of, channel_of, false, 1e-3, a.x,
+                      a.weight, a.bias, a.dout, stat, a.mean[1], a.rstd[1]);
     const double m = (double)(n * map_inner);
     double *em = doubles(map_c), *ev = doubles(map_c), *eo = doubles(count), *edx = doubles(count);
     for (int64_t c = 0; c < map_c; ++c) {
@@ -183,17 +194,18 @@ TN_TEST(batch_norm) {
     tn_rows_batch_norm_infer(test_pool(2), &shape, a.x, a.weight, a.bias, mean0, var0, out);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t c = channel_of(i);
-      const double scale = (a.weight ? row_at(param, a.weight, c) : 1) / sqrt(row_at(stat, var0, c) + 1e-3);
-      eo[i] =
-          (row_at(dtype, a.x, i) - row_at(stat, mean0, c)) * scale + (a.bias ? row_at(param, a.bias, c) : 0);
+      const double scale =
+          (a.weight ? row_at(param, a.weight, c) : 1) / sqrt(row_at(stat, var0, c) + 1e-3);
+      eo[i] = (row_at(dtype, a.x, i) - row_at(stat, mean0, c)) * scale +
+              (a.bias ? row_at(param, a.bias, c) : 0);
       edx[i] = row_at(dtype, a.dout, i) * scale;
     }
     row_expect("batch norm inference", dtype, count, eo, out, row_eps(dtype) * 6);
-    tn_rows_batch_norm_backward(test_pool(3), &shape, false, a.dout, a.x, mean0, var0, a.weight, out, NULL,
-                                NULL);
+    tn_rows_batch_norm_backward(test_pool(3), &shape, false, a.dout, a.x, mean0, var0, a.weight,
+                                out, NULL, NULL);
     row_expect("batch norm inference backward", dtype, count, edx, out, row_eps(dtype) * 6);
     judge("batch norm", &a, &e, dtype, param, stat, false);
-    free(var), free(mean0), free(var0), free(mean1), free(var1), free(em), free(ev), free(eo), free(edx),
-        free(out);
+    free(var), free(mean0), free(var0), free(mean1), free(var1), free(em), free(ev), free(eo),
+        free(edx), free(out);
   }
 }

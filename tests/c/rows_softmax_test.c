@@ -40,7 +40,8 @@ static void check(tn_dtype_t dtype, bool is_log, int64_t outer, int64_t n, int64
       }
     }
   row_expect("softmax", dtype, count, expected, out[1], row_eps(dtype));
-  row_expect("softmax backward", dtype, count, expected_dx, dx[1], row_eps(dtype) * (1 + sqrt((double)n)));
+  row_expect("softmax backward", dtype, count, expected_dx, dx[1],
+             row_eps(dtype) * (1 + sqrt((double)n)));
   free(x), free(dout), free(expected), free(expected_dx);
   for (int t = 1; t <= 3; ++t) free(out[t]), free(dx[t]);
 }
@@ -48,8 +49,8 @@ static void check(tn_dtype_t dtype, bool is_log, int64_t outer, int64_t n, int64
 TN_TEST(rows_and_columns) {
   for (int round = 0; round < 160; ++round) {
     const int64_t inner = round % 2 ? 1 : test_between(2, 150);
-    check(row_dtypes[round / 2 % 4], round / 8 % 2, test_between(1, 9), test_between(1, round % 5 ? 90 : 600),
-          inner);
+    check(row_dtypes[round / 2 % 4], round / 8 % 2, test_between(1, 9),
+          test_between(1, round % 5 ? 90 : 600), inner);
   }
 }
 TN_TEST(long_rows) {
@@ -97,20 +98,24 @@ TN_TEST(cross_entropy_and_gradient) {
          *lse = row_array(wide, rows, 0, 1);
     void *scale = row_array(wide, rows, 0, 1), *dx = row_array(dtype, rows * n, 0, 1);
     int64_t* target = malloc(sizeof(int64_t) * (size_t)rows);
-    double *e = malloc(sizeof(double) * (size_t)rows), *edx = malloc(sizeof(double) * (size_t)(rows * n));
+    double *e = malloc(sizeof(double) * (size_t)rows),
+           *edx = malloc(sizeof(double) * (size_t)(rows * n));
     for (int64_t r = 0; r < rows; ++r) {
       target[r] = test_between(0, 4) ? test_between(0, n - 1) : -100;
       double sum = 0;
       for (int64_t i = 0; i < n; ++i) sum += exp(row_at(dtype, x, r * n + i));
       e[r] = target[r] == -100 ? 0 : log(sum) - row_at(dtype, x, r * n + target[r]);
       for (int64_t i = 0; i < n; ++i)
-        edx[r * n + i] = target[r] == -100 ? 0
-                                           : row_at(wide, scale, r) *
-                                                 (exp(row_at(dtype, x, r * n + i)) / sum - (i == target[r]));
+        edx[r * n + i] = target[r] == -100
+                             ? 0
+                             : row_at(wide, scale, r) *
+                                   (exp(row_at(dtype, x, r * n + i)) / sum - (i == target[r]));
     }
-    TN_EXPECT_OK(tn_rows_cross_entropy(test_pool(2), dtype, rows, n, n, x, target, -100, loss, lse));
+    TN_EXPECT_OK(
+        tn_rows_cross_entropy(test_pool(2), dtype, rows, n, n, x, target, -100, loss, lse));
     row_expect("cross entropy", dtype, rows, e, loss, row_eps(dtype) * 2);
-    tn_rows_cross_entropy_backward(test_pool(2), dtype, rows, n, n, x, target, -100, lse, scale, dx);
+    tn_rows_cross_entropy_backward(test_pool(2), dtype, rows, n, n, x, target, -100, lse, scale,
+                                   dx);
     row_expect("cross entropy backward", dtype, rows * n, edx, dx, row_eps(dtype));
     target[0] = n;
     TN_EXPECT_CODE(TN_OUT_OF_RANGE,

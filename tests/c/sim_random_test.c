@@ -23,7 +23,8 @@ static size_t type_bytes(const tn_type_t* type) {
 }
 
 // Row-major values for the interpreter and the same in the layout of each parameter for sim.
-static void make_params(tn_random_t* r, const tn_graph_t* graph, buffers_t* rows, buffers_t* laid_out) {
+static void make_params(tn_random_t* r, const tn_graph_t* graph, buffers_t* rows,
+                        buffers_t* laid_out) {
   rows->count = laid_out->count = tn_graph_param_count(graph);
   rows->data = calloc((size_t)rows->count + 1, sizeof(void*));
   laid_out->data = calloc((size_t)rows->count + 1, sizeof(void*));
@@ -35,8 +36,10 @@ static void make_params(tn_random_t* r, const tn_graph_t* graph, buffers_t* rows
     uint8_t* row = rows->data[i] = calloc((size_t)count + 1, 16);
     uint8_t* other = laid_out->data[i] = calloc((size_t)count + 1, 16);
     for (int64_t k = 0; k < count; ++k) {
-      const double value = (double)random_below(r, 64) / 8 - (tn_dtype_class(type->dtype) == TN_CLASS_UNSIGNED ? 0 : 3);
-      const tn_scalar_t scalar = tn_scalar_from_complex(type->dtype, value, (double)random_below(r, 9) / 4);
+      const double value = (double)random_below(r, 64) / 8 -
+                           (tn_dtype_class(type->dtype) == TN_CLASS_UNSIGNED ? 0 : 3);
+      const tn_scalar_t scalar =
+          tn_scalar_from_complex(type->dtype, value, (double)random_below(r, 9) / 4);
       memcpy(row + (size_t)k * size, scalar.bytes, size);
       int64_t at = k;
       if (!tn_param_is_scalar(param) && tn_param_strides(param)) {
@@ -67,7 +70,8 @@ static bool same_element(tn_dtype_t dtype, const uint8_t* a, const uint8_t* b) {
   return same_float(part, a, b, size / 2) && same_float(part, a + size / 2, b + size / 2, size / 2);
 }
 
-static void expect_same(uint64_t seed, const tn_node_t* node, const uint8_t* got, const uint8_t* want) {
+static void expect_same(uint64_t seed, const tn_node_t* node, const uint8_t* got,
+                        const uint8_t* want) {
   const tn_type_t* type = &node->types[0];
   const size_t size = tn_dtype_size(type->dtype);
   const int64_t count = tn_type_element_count(type);
@@ -79,15 +83,18 @@ static void expect_same(uint64_t seed, const tn_node_t* node, const uint8_t* got
     const char* name = tn_node_name(named);
     tn_scalar_t x = {{0}}, y = {{0}};
     memcpy(&x, a, size), memcpy(&y, b, size);
-    fprintf(stderr, "seed %llu: node %u %s %s", (unsigned long long)seed, node->id, tn_op_info(named->op)->name, name ? name : "");
+    fprintf(stderr, "seed %llu: node %u %s %s", (unsigned long long)seed, node->id,
+            tn_op_info(named->op)->name, name ? name : "");
     for (int k = 0; k < named->operand_count; ++k) {
       const tn_type_t* from = &named->operands[k]->types[0];
       fprintf(stderr, " %s", tn_dtype_name(from->dtype));
-      for (int d = 0; d < from->rank; ++d) fprintf(stderr, "%c%lld", d ? 'x' : '[', (long long)from->dims[d]);
+      for (int d = 0; d < from->rank; ++d)
+        fprintf(stderr, "%c%lld", d ? 'x' : '[', (long long)from->dims[d]);
       fprintf(stderr, "%s", from->rank ? "]" : "");
     }
-    fprintf(stderr, " -> %s, element %lld of %lld: sim %.17g, interpreter %.17g\n", tn_dtype_name(type->dtype), (long long)i,
-            (long long)count, tn_scalar_to_double(type->dtype, x), tn_scalar_to_double(type->dtype, y));
+    fprintf(stderr, " -> %s, element %lld of %lld: sim %.17g, interpreter %.17g\n",
+            tn_dtype_name(type->dtype), (long long)i, (long long)count,
+            tn_scalar_to_double(type->dtype, x), tn_scalar_to_double(type->dtype, y));
     return;
   }
 }
@@ -100,7 +107,8 @@ static void run_seed(const tn_driver_t* driver, uint64_t seed) {
   tn_random_t r = {.graph = graph, .state = seed * 7919 + 1};
   random_node(&r, TN_OP_PARAM);
   random_node(&r, TN_OP_CONST);
-  for (int i = 0; i < 14; ++i) {  // no bit casts: they show the sign of NaNs, which is nobody's business
+  for (int i = 0; i < 14;
+       ++i) {  // no bit casts: they show the sign of NaNs, which is nobody's business
     const tn_op_t op = (tn_op_t)random_below(&r, TN_OP_COUNT);
     if (op != TN_OP_CUSTOM_CALL && op != TN_OP_BITCAST) random_node(&r, op);
   }
@@ -127,7 +135,8 @@ static void run_seed(const tn_driver_t* driver, uint64_t seed) {
   }
   if (status) {
     ++tn_test_failures;
-    fprintf(stderr, "seed %llu: %s %s\n", (unsigned long long)seed, tn_status_place(status), tn_status_message(status));
+    fprintf(stderr, "seed %llu: %s %s\n", (unsigned long long)seed, tn_status_place(status),
+            tn_status_message(status));
     tn_status_free(status);
     char* text = NULL;
     if (one_seed && program) tn_status_free(driver->describe(program, &text));
@@ -138,7 +147,8 @@ static void run_seed(const tn_driver_t* driver, uint64_t seed) {
     if (text) fprintf(stderr, "%s\n", text);
     free(text);
   } else {
-    for (int i = 0; i < results; ++i) expect_same(seed, tn_graph_result_at(graph, i)->node, got.data[i], want.data[i]);
+    for (int i = 0; i < results; ++i)
+      expect_same(seed, tn_graph_result_at(graph, i)->node, got.data[i], want.data[i]);
   }
   driver->destroy(program);
   buffers_free(&rows), buffers_free(&laid_out), buffers_free(&got), buffers_free(&want);
@@ -150,6 +160,9 @@ TN_TEST(sim_equals_the_interpreter_on_random_graphs) {
   TN_EXPECT_OK(tn_driver_find("sim", &driver));
   const char *one = getenv("TN_TEST_SEED"), *many = getenv("TN_TEST_COUNT");
   one_seed = one != NULL;
-  const uint64_t first = one ? strtoull(one, NULL, 10) : 1, count = one ? 1 : many ? strtoull(many, NULL, 10) : 40;
+  const uint64_t first = one ? strtoull(one, NULL, 10) : 1, count = one ? 1
+                                                                    : many
+                                                                        ? strtoull(many, NULL, 10)
+                                                                        : 40;
   for (uint64_t seed = first; seed < first + count; ++seed) run_seed(driver, seed);
 }

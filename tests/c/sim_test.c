@@ -33,7 +33,8 @@ static void expect_equal_runs(tn_graph_t* graph, void* const* params, size_t byt
     fprintf(stderr, "%s\n", text ? text : "");
     free(text);
     for (size_t i = 0; i < bytes / 4 && i < 8; ++i)
-      fprintf(stderr, "[%zu] %g %g\n", i, (double)((float*)actual)[i], (double)((float*)expected)[i]);
+      fprintf(stderr, "[%zu] %g %g\n", i, (double)((float*)actual)[i],
+              (double)((float*)expected)[i]);
     TN_EXPECT(false);
   }
   driver->destroy(program);
@@ -52,7 +53,8 @@ TN_TEST(elementwise_chain) {
     tn_graph_t* g = new_graph();
     const tn_type_t type = tn_type_make(TN_F32, 1, &n);
     const tn_node_t *x = tn_graph_param(g, &type, NULL), *y = tn_graph_param(g, &type, NULL);
-    const tn_node_t* z = tn_unary(g, TN_OP_TANH, tn_binary(g, TN_OP_ADD, x, tn_binary(g, TN_OP_MUL, y, y)));
+    const tn_node_t* z =
+        tn_unary(g, TN_OP_TANH, tn_binary(g, TN_OP_ADD, x, tn_binary(g, TN_OP_MUL, y, y)));
     tn_graph_add_result(g, z, NULL);
     float *a = ramp(n), *b = ramp(n);
     void* params[] = {a, b};
@@ -63,7 +65,8 @@ TN_TEST(elementwise_chain) {
   }
 }
 
-static void reduce_case(int rank, const int64_t* dims, int count, const int64_t* reduced, tn_reduce_kind_t kind) {
+static void reduce_case(int rank, const int64_t* dims, int count, const int64_t* reduced,
+                        tn_reduce_kind_t kind) {
   tn_graph_t* g = new_graph();
   const tn_type_t type = tn_type_make(TN_F32, rank, dims);
   const tn_node_t* x = tn_graph_param(g, &type, NULL);
@@ -77,8 +80,9 @@ static void reduce_case(int rank, const int64_t* dims, int count, const int64_t*
 }
 
 TN_TEST(reductions_follow_the_interpreter) {
-  static const int64_t k_dims[][4] = {{3, 5, 7, 9}, {1, 64, 1, 65}, {2, 1, 300, 4}, {1, 3, 200, 129}, {1, 1, 0, 3},
-                                      {1, 1, 130, 257}, {2, 2, 2, 2}};
+  static const int64_t k_dims[][4] = {{3, 5, 7, 9},     {1, 64, 1, 65}, {2, 1, 300, 4},
+                                      {1, 3, 200, 129}, {1, 1, 0, 3},   {1, 1, 130, 257},
+                                      {2, 2, 2, 2}};
   for (size_t s = 0; s < sizeof(k_dims) / sizeof(k_dims[0]); ++s)
     for (int mask = 1; mask < 16; ++mask) {
       int64_t reduced[4];
@@ -92,7 +96,8 @@ TN_TEST(reductions_follow_the_interpreter) {
 
 TN_TEST(reductions_of_nothing_are_identities) {
   static const int64_t k_dims[][2] = {{0, 5}, {5, 0}, {0, 0}, {0, 1}};
-  static const tn_reduce_kind_t k_kinds[] = {TN_REDUCE_SUM, TN_REDUCE_PROD, TN_REDUCE_MAX, TN_REDUCE_MIN};
+  static const tn_reduce_kind_t k_kinds[] = {TN_REDUCE_SUM, TN_REDUCE_PROD, TN_REDUCE_MAX,
+                                             TN_REDUCE_MIN};
   for (size_t s = 0; s < sizeof(k_dims) / sizeof(k_dims[0]); ++s)
     for (size_t k = 0; k < sizeof(k_kinds) / sizeof(k_kinds[0]); ++k) {
       const int64_t both[] = {0, 1}, second[] = {1};
@@ -103,7 +108,8 @@ TN_TEST(reductions_of_nothing_are_identities) {
 }
 
 TN_TEST(long_reductions_run_in_blocks) {
-  static const int64_t k_dims[][2] = {{1, 16384}, {1, 16385}, {3, 50000}, {1000, 3}, {257, 64}, {512, 1}, {128, 300}};
+  static const int64_t k_dims[][2] = {{1, 16384}, {1, 16385}, {3, 50000}, {1000, 3},
+                                      {257, 64},  {512, 1},   {128, 300}};
   for (size_t s = 0; s < sizeof(k_dims) / sizeof(k_dims[0]); ++s)
     for (int mask = 1; mask < 4; ++mask) {
       const int64_t both[] = {0, 1}, second[] = {1};
@@ -113,14 +119,16 @@ TN_TEST(long_reductions_run_in_blocks) {
 
 TN_TEST(movement_becomes_strides) {
   tn_graph_t* g = new_graph();
-  const int64_t dims[] = {4, 6, 10}, merged[] = {24, 10}, split[] = {2, 12, 10}, permutation[] = {2, 0, 1};
+  const int64_t dims[] = {4, 6, 10}, merged[] = {24, 10}, split[] = {2, 12, 10},
+                permutation[] = {2, 0, 1};
   const tn_type_t type = tn_type_make(TN_F32, 3, dims);
   const tn_node_t* x = tn_graph_param(g, &type, NULL);
   const tn_node_t* y = tn_unary(g, TN_OP_EXP, x);
   y = tn_reshape(g, tn_unary(g, TN_OP_NEG, tn_reshape(g, y, 2, merged)), 3, split);
   y = tn_transpose(g, y, permutation);
   const int64_t dims_back[] = {10, 24};
-  y = tn_binary(g, TN_OP_ADD, tn_reshape(g, y, 2, dims_back), tn_constant_like(g, tn_reshape(g, y, 2, dims_back), 2.0));
+  y = tn_binary(g, TN_OP_ADD, tn_reshape(g, y, 2, dims_back),
+                tn_constant_like(g, tn_reshape(g, y, 2, dims_back), 2.0));
   tn_graph_add_result(g, y, NULL);
   float* a = ramp(240);
   void* params[] = {a};
@@ -132,7 +140,8 @@ TN_TEST(movement_becomes_strides) {
 TN_TEST(products_with_bias_and_views) {
   for (int transposed = 0; transposed < 2; ++transposed) {
     tn_graph_t* g = new_graph();
-    const int64_t a_dims[] = {2, 17, 33}, b_dims[] = {transposed ? 9 : 33, transposed ? 33 : 9}, n = 9;
+    const int64_t a_dims[] = {2, 17, 33}, b_dims[] = {transposed ? 9 : 33, transposed ? 33 : 9},
+                  n = 9;
     const int64_t swap[] = {1, 0}, c_dims[] = {2, 17, 9};
     const tn_type_t at = tn_type_make(TN_F32, 3, a_dims), bt = tn_type_make(TN_F32, 2, b_dims),
                     ct = tn_type_make(TN_F32, 1, &n);

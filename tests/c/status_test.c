@@ -64,7 +64,8 @@ TN_TEST(checked_sizes) {
   TN_EXPECT(tn_size_align(0, 64, &size) && size == 0);
   TN_EXPECT(!tn_size_align(SIZE_MAX - 3, 64, &size));
   int64_t count;
-  const int64_t plain[] = {2, 3, 4}, huge[] = {INT64_MAX / 2, 3}, empty[] = {INT64_MAX, INT64_MAX, 0}, wrong[] = {2, -1};
+  const int64_t plain[] = {2, 3, 4}, huge[] = {INT64_MAX / 2, 3},
+                empty[] = {INT64_MAX, INT64_MAX, 0}, wrong[] = {2, -1};
   TN_EXPECT(tn_size_extents(plain, 3, &count) && count == 24);
   TN_EXPECT(tn_size_extents(plain, 0, &count) && count == 1);
   TN_EXPECT(!tn_size_extents(huge, 2, &count));

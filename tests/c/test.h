@@ -22,49 +22,51 @@ static tn_test_case_t tn_test_cases[512];
 static int tn_test_count;
 static int tn_test_failures;
 
-#define TN_TEST(test_name)                                                                \
-  static void test_##test_name(void);                                                     \
-  __attribute__((constructor)) static void register_##test_name(void) {                   \
-    tn_test_cases[tn_test_count++] = (tn_test_case_t){#test_name, test_##test_name};      \
-  }                                                                                       \
+#define TN_TEST(test_name)                                                           \
+  static void test_##test_name(void);                                                \
+  __attribute__((constructor)) static void register_##test_name(void) {              \
+    tn_test_cases[tn_test_count++] = (tn_test_case_t){#test_name, test_##test_name}; \
+  }                                                                                  \
   static void test_##test_name(void)
 
-#define TN_EXPECT(condition)                                                              \
-  do {                                                                                    \
-    if (!(condition)) {                                                                   \
-      ++tn_test_failures;                                                                 \
-      fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition);            \
-    }                                                                                     \
+#define TN_EXPECT(condition)                                                   \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      ++tn_test_failures;                                                      \
+      fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                          \
   } while (0)
 
-#define TN_EXPECT_EQ(expected, actual)                                                    \
-  do {                                                                                    \
-    long long tn_e = (long long)(expected), tn_a = (long long)(actual);                   \
-    if (tn_e != tn_a) {                                                                   \
-      ++tn_test_failures;                                                                 \
-      fprintf(stderr, "%s:%d: %s: expected %lld, got %lld\n", __FILE__, __LINE__, #actual, tn_e, tn_a); \
-    }                                                                                     \
+#define TN_EXPECT_EQ(expected, actual)                                                           \
+  do {                                                                                           \
+    long long tn_e = (long long)(expected), tn_a = (long long)(actual);                          \
+    if (tn_e != tn_a) {                                                                          \
+      ++tn_test_failures;                                                                        \
+      fprintf(stderr, "%s:%d: %s: expected %lld, got %lld\n", __FILE__, __LINE__, #actual, tn_e, \
+              tn_a);                                                                             \
+    }                                                                                            \
   } while (0)
 
-#define TN_EXPECT_STR(expected, actual)                                                   \
-  do {                                                                                    \
-    const char *tn_e = (expected), *tn_a = (actual);                                      \
-    if (strcmp(tn_e, tn_a) != 0) {                                                        \
-      ++tn_test_failures;                                                                 \
-      fprintf(stderr, "%s:%d: expected\n%s\ngot\n%s\n", __FILE__, __LINE__, tn_e, tn_a);  \
-    }                                                                                     \
+#define TN_EXPECT_STR(expected, actual)                                                  \
+  do {                                                                                   \
+    const char *tn_e = (expected), *tn_a = (actual);                                     \
+    if (strcmp(tn_e, tn_a) != 0) {                                                       \
+      ++tn_test_failures;                                                                \
+      fprintf(stderr, "%s:%d: expected\n%s\ngot\n%s\n", __FILE__, __LINE__, tn_e, tn_a); \
+    }                                                                                    \
   } while (0)
 
 // The status has this code; it is freed.
-#define TN_EXPECT_CODE(expected, expression)                                              \
-  do {                                                                                    \
-    tn_status_t tn_s = (expression);                                                      \
-    if (tn_status_code(tn_s) != (expected)) {                                             \
-      ++tn_test_failures;                                                                 \
+#define TN_EXPECT_CODE(expected, expression)                                                   \
+  do {                                                                                         \
+    tn_status_t tn_s = (expression);                                                           \
+    if (tn_status_code(tn_s) != (expected)) {                                                  \
+      ++tn_test_failures;                                                                      \
       fprintf(stderr, "%s:%d: %s: expected %s, got %s: %s\n", __FILE__, __LINE__, #expression, \
-              tn_code_name(expected), tn_code_name(tn_status_code(tn_s)), tn_status_message(tn_s)); \
-    }                                                                                     \
-    tn_status_free(tn_s);                                                                 \
+              tn_code_name(expected), tn_code_name(tn_status_code(tn_s)),                      \
+              tn_status_message(tn_s));                                                        \
+    }                                                                                          \
+    tn_status_free(tn_s);                                                                      \
   } while (0)
 #define TN_EXPECT_OK(expression) TN_EXPECT_CODE(TN_SUCCESS, expression)
 

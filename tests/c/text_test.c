@@ -22,7 +22,8 @@ TN_TEST(print_and_parse_are_inverse_on_random_graphs) {
   for (uint64_t seed = 1; seed <= 400 && tn_test_failures == 0; ++seed) {
     tn_graph_reset(graph);
     random_graph(&random, graph, seed, 30, true);
-    for (int op = 0; op < TN_OP_COUNT; ++op) {  // dead nodes are not printed: make everything a result
+    for (int op = 0; op < TN_OP_COUNT;
+         ++op) {  // dead nodes are not printed: make everything a result
       if (seed % 8 == 0 && op < random.count) tn_graph_add_result(graph, random.pool[op], NULL);
     }
     TN_EXPECT_OK(tn_graph_verify(graph));
@@ -41,7 +42,8 @@ TN_TEST(print_and_parse_are_inverse_on_random_graphs) {
     free(text);
   }
   for (int op = 0; op < TN_OP_COUNT; ++op) {
-    if (!random.seen[op]) fprintf(stderr, "%s was never generated\n", tn_op_info((tn_op_t)op)->name);
+    if (!random.seen[op])
+      fprintf(stderr, "%s was never generated\n", tn_op_info((tn_op_t)op)->name);
     TN_EXPECT(random.seen[op] > 0);
   }
   tn_graph_destroy(graph);
@@ -86,27 +88,32 @@ static void expect_error(const char* text, const char* message) {
 
 TN_TEST(errors_name_the_place_and_what_is_supported) {
   expect_error(
-      "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %b : tensor<2xf32>\n",
+      "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %b : "
+      "tensor<2xf32>\n",
       "a.mlir:2:26: %b is not defined here");
   expect_error("func.func @main(%a: tensor<?xf32>)",
                "a.mlir:1:28: dynamic extents are not supported; expected a number");
   expect_error(
-      "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.cholesky %a : tensor<2xf32>\n",
-      "a.mlir:2:8: operation 'stablehlo.cholesky' is not supported; docs/ir.md lists the supported ones");
+      "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.cholesky %a : "
+      "tensor<2xf32>\n",
+      "a.mlir:2:8: operation 'stablehlo.cholesky' is not supported; docs/ir.md lists the supported "
+      "ones");
   expect_error(
       "func.func @main(%a: tensor<2xf32>, %b: tensor<3xf32>) -> tensor<2xf32> {\n"
       "  %0 = stablehlo.add %a, %b : tensor<2xf32>\n",
       "a.mlir:2:8: stablehlo.add: expected operands 0 and 1 of equal types, got tensor<2xf32> and "
       "tensor<3xf32>");
-  expect_error("func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  return %a : tensor<2xf32>\n",
-               "a.mlir:3:1: expected '}', got the end");
+  expect_error(
+      "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  return %a : tensor<2xf32>\n",
+      "a.mlir:3:1: expected '}', got the end");
   expect_error("", "a.mlir:1:1: expected a function @main");
 }
 
 // Forms that other tools write.
 TN_TEST(generic_forms_regions_and_layouts_are_understood) {
   tn_graph_t* pretty = parse(
-      "func.func @main(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<2xf32>) {\n"
+      "func.func @main(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) -> (tensor<2x4xf32>, "
+      "tensor<2xf32>) {\n"
       "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<2x3xf32>, "
       "tensor<3x4xf32>) -> "
       "tensor<2x4xf32>\n"
@@ -118,19 +125,22 @@ TN_TEST(generic_forms_regions_and_layouts_are_understood) {
   tn_graph_t* generic = parse(
       "#loc = loc(unknown)\n"
       "module @jit_f attributes {mhlo.num_partitions = 1 : i32} {\n"
-      "  func.func public @main(%arg0: tensor<2x3xf32> {mhlo.sharding = \"x\"} loc(unknown), %arg1: "
+      "  func.func public @main(%arg0: tensor<2x3xf32> {mhlo.sharding = \"x\"} loc(unknown), "
+      "%arg1: "
       "tensor<3x4xf32>) -> "
       "(tensor<2x4xf32> {jax.result_info = \"\"}, tensor<2xf32>) {\n"
       "    %0 = \"stablehlo.dot_general\"(%arg0, %arg1) {dot_dimension_numbers = #stablehlo.dot<"
       "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, precision_config = "
       "[#stablehlo<precision "
       "DEFAULT>]} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32> loc(#loc)\n"
-      "    %1 = \"stablehlo.constant\"() {value = dense<0.000000e+00> : tensor<f32>} : () -> tensor<f32>\n"
+      "    %1 = \"stablehlo.constant\"() {value = dense<0.000000e+00> : tensor<f32>} : () -> "
+      "tensor<f32>\n"
       "    %2 = \"stablehlo.reduce\"(%0, %1) ({\n"
       "    ^bb0(%x: tensor<f32> loc(unknown), %y: tensor<f32>):\n"
       "      %s = \"stablehlo.add\"(%x, %y) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"
       "      \"stablehlo.return\"(%s) : (tensor<f32>) -> ()\n"
-      "    }) {dimensions = dense<1> : tensor<1xi64>} : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>\n"
+      "    }) {dimensions = dense<1> : tensor<1xi64>} : (tensor<2x4xf32>, tensor<f32>) -> "
+      "tensor<2xf32>\n"
       "    \"func.return\"(%0, %2) : (tensor<2x4xf32>, tensor<2xf32>) -> ()\n"
       "  }\n}\n");
   if (!pretty || !generic) return;
@@ -147,7 +157,8 @@ TN_TEST(calls_and_foreign_composites_are_inlined) {
       "module {\n"
       "  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
       "    %0 = call @twice(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
-      "    %1 = stablehlo.composite \"their.op\" %0 {composite_attributes = {}, decomposition = @twice} : "
+      "    %1 = stablehlo.composite \"their.op\" %0 {composite_attributes = {}, decomposition = "
+      "@twice} : "
       "(tensor<4xf32>) -> tensor<4xf32>\n"
       "    return %1 : tensor<4xf32>\n  }\n"
       "  func.func private @twice(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
@@ -176,7 +187,8 @@ TN_TEST(constants_keep_their_bits) {
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
     char text[512];
     snprintf(text, sizeof text,
-             "func.func @main() -> tensor<%s> {\n  %%0 = stablehlo.constant dense<%s> : tensor<%s>\n  return "
+             "func.func @main() -> tensor<%s> {\n  %%0 = stablehlo.constant dense<%s> : "
+             "tensor<%s>\n  return "
              "%%0 : "
              "tensor<%s>\n}\n",
              cases[i].type, cases[i].element, cases[i].type, cases[i].type);
@@ -184,7 +196,8 @@ TN_TEST(constants_keep_their_bits) {
     tn_scalar_t value = {0};
     TN_EXPECT(graph && tn_node_splat(tn_graph_result_at(graph, 0)->node, &value));
     if (value.u64 != cases[i].bits) {
-      fprintf(stderr, "%s : %s gives %llx\n", cases[i].element, cases[i].type, (unsigned long long)value.u64);
+      fprintf(stderr, "%s : %s gives %llx\n", cases[i].element, cases[i].type,
+              (unsigned long long)value.u64);
       TN_EXPECT(value.u64 == cases[i].bits);
     }
     tn_graph_destroy(graph);

@@ -12,7 +12,8 @@ typedef struct geometry {
   int64_t count, outputs;  // per plane
 } geometry_t;
 static geometry_t generate(tn_dtype_t dtype, bool dilates, int64_t top) {
-  geometry_t g = {.s = {.dtype = dtype, .spatial = (int)test_between(1, 3), .planes = test_between(1, 4)}};
+  geometry_t g = {
+      .s = {.dtype = dtype, .spatial = (int)test_between(1, 3), .planes = test_between(1, 4)}};
   g.count = g.outputs = 1;
   for (int i = 0; i < g.s.spatial; ++i) {
     g.s.kernel[i] = test_between(1, 4);
@@ -23,8 +24,11 @@ static geometry_t generate(tn_dtype_t dtype, bool dilates, int64_t top) {
     g.s.size[i] = test_between(reach, reach + (i == g.s.spatial - 1 ? top : 9));
     const bool ceil_mode = test_between(0, 1);
     g.s.out_size[i] =
-        (g.s.size[i] + 2 * g.s.padding[i] - reach + (ceil_mode ? g.s.stride[i] - 1 : 0)) / g.s.stride[i] + 1;
-    if (ceil_mode && (g.s.out_size[i] - 1) * g.s.stride[i] >= g.s.size[i] + g.s.padding[i]) --g.s.out_size[i];
+        (g.s.size[i] + 2 * g.s.padding[i] - reach + (ceil_mode ? g.s.stride[i] - 1 : 0)) /
+            g.s.stride[i] +
+        1;
+    if (ceil_mode && (g.s.out_size[i] - 1) * g.s.stride[i] >= g.s.size[i] + g.s.padding[i])
+      --g.s.out_size[i];
     g.count *= g.s.size[i];
     g.outputs *= g.s.out_size[i];
   }
@@ -65,7 +69,8 @@ TN_TEST(max_pool_and_gradient) {
     const tn_dtype_t dtype = dtypes[round % 8];
     geometry_t g = generate(dtype, true, round % 10 ? 40 : 700);
     const int64_t count = g.count * g.s.planes, outputs = g.outputs * g.s.planes;
-    void *x = row_array(dtype, count, dtype == TN_U8 ? 0 : -9, 9), *dout = row_array(dtype, outputs, 0, 5);
+    void *x = row_array(dtype, count, dtype == TN_U8 ? 0 : -9, 9),
+         *dout = row_array(dtype, outputs, 0, 5);
     if (dtype == TN_F32 && round % 3 == 0) ((float*)x)[test_between(0, count - 1)] = NAN;
     void *out = zeros(dtype, outputs), *dx = zeros(dtype, count);
     int64_t* indices = zeros(TN_I64, outputs);
@@ -85,7 +90,8 @@ TN_TEST(max_pool_and_gradient) {
       sums[plane + at] += row_at(dtype, dout, o);
     }
     TN_EXPECT(is_good);
-    if (tn_dtype_is_float(dtype)) row_expect("max pool backward", dtype, count, sums, dx, row_eps(dtype) * 4);
+    if (tn_dtype_is_float(dtype))
+      row_expect("max pool backward", dtype, count, sums, dx, row_eps(dtype) * 4);
     free(x), free(dout), free(out), free(dx), free(indices), free(sums);
   }
   // A window wider than the stage of converted elements.
@@ -127,10 +133,13 @@ TN_TEST(avg_pool_and_gradient) {
         means[o] += row_at(dtype, x, plane + position);
       split(o % g.outputs, g.s.out_size, g.s.spatial, at);
       for (int i = 0; i < g.s.spatial; ++i) {
-        const int64_t start = at[i] * g.s.stride[i] - g.s.padding[i], limit = g.s.size[i] + g.s.padding[i];
+        const int64_t start = at[i] * g.s.stride[i] - g.s.padding[i],
+                      limit = g.s.size[i] + g.s.padding[i];
         padded *= (start + g.s.kernel[i] < limit ? start + g.s.kernel[i] : limit) - start;
       }
-      const double divisor = (double)(g.s.divisor ? g.s.divisor : g.s.count_include_pad ? padded : inside);
+      const double divisor = (double)(g.s.divisor             ? g.s.divisor
+                                      : g.s.count_include_pad ? padded
+                                                              : inside);
       means[o] /= divisor;
       for (taps_t t = {0}; next_tap(&g.s, &t, o % g.outputs, &position);)
         sums[plane + position] += row_at(dtype, dout, o) / divisor;
@@ -144,7 +153,8 @@ TN_TEST(avg_pool_and_gradient) {
 TN_TEST(adaptive_pools) {
   for (int round = 0; round < 60; ++round) {
     const tn_dtype_t dtype = row_dtypes[round % 4];
-    geometry_t g = {.s = {.dtype = dtype, .spatial = (int)test_between(1, 3), .planes = test_between(1, 5)}};
+    geometry_t g = {
+        .s = {.dtype = dtype, .spatial = (int)test_between(1, 3), .planes = test_between(1, 5)}};
     g.count = g.outputs = 1;
     for (int i = 0; i < g.s.spatial; ++i) {
       g.s.size[i] = test_between(1, i == g.s.spatial - 1 && round % 9 == 0 ? 3000 : 12);
@@ -186,7 +196,8 @@ TN_TEST(adaptive_pools) {
     row_expect("adaptive avg", dtype, outputs, means, out, row_eps(dtype) * 4);
     row_expect("adaptive max", dtype, outputs, high, most, 0);
     row_expect("adaptive avg backward", dtype, count, sums, dx, row_eps(dtype) * 8);
-    free(x), free(dout), free(out), free(dx), free(most), free(indices), free(means), free(sums), free(high);
+    free(x), free(dout), free(out), free(dx), free(most), free(indices), free(means), free(sums),
+        free(high);
   }
 }
 
@@ -217,7 +228,8 @@ TN_TEST(generic_windows) {
                                                      : (tn_reduce_kind_t)(round / 7 % 4);
     double* sums = calloc((size_t)tn_view_element_count(&x.view) + 1, 8);
     if (is_select) {
-      tn_window_select_and_scatter(test_pool(1 + round % 3), kind, &x.view, &source.view, &w, &out.view);
+      tn_window_select_and_scatter(test_pool(1 + round % 3), kind, &x.view, &source.view, &w,
+                                   &out.view);
     } else {
       tn_window_reduce(test_pool(1 + round % 3), kind, &x.view, &w, &out.view);
     }
@@ -235,7 +247,8 @@ TN_TEST(generic_windows) {
           bool inside = true;
           for (int i = 0; i < rank; ++i) {
             const int64_t p = at[i] * w.stride[i] + in[i] * w.window_dilation[i] - w.low[i];
-            inside = inside && p >= 0 && p % w.base_dilation[i] == 0 && p / w.base_dilation[i] < dims[i];
+            inside =
+                inside && p >= 0 && p % w.base_dilation[i] == 0 && p / w.base_dilation[i] < dims[i];
             from[i] = p / w.base_dilation[i];
             flat = flat * dims[i] + from[i];
           }
@@ -245,7 +258,9 @@ TN_TEST(generic_windows) {
           if (kind == TN_REDUCE_MAX || kind == TN_REDUCE_MIN) {
             if (beyond || chosen < 0) value = v, chosen = flat;
           } else {
-            value = kind == TN_REDUCE_SUM ? value + v : kind == TN_REDUCE_PROD ? value * v : (value || v);
+            value = kind == TN_REDUCE_SUM    ? value + v
+                    : kind == TN_REDUCE_PROD ? value * v
+                                             : (value || v);
           }
         } while (test_next(&window_view, in));
         if (is_select) {
@@ -266,7 +281,8 @@ TN_TEST(generic_windows) {
       memset(at, 0, sizeof at);
       do {
         const double got = tn_scalar_to_double(dtype, test_get(&out.view, at));
-        const double expected = tn_scalar_to_double(dtype, tn_scalar_from_double(dtype, sums[flat++]));
+        const double expected =
+            tn_scalar_to_double(dtype, tn_scalar_from_double(dtype, sums[flat++]));
         TN_EXPECT(row_near(expected, got, tn_dtype_is_float(dtype) ? row_eps(dtype) * 8 : 0));
       } while (test_next(&out.view, at));
     }

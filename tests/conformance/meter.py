@@ -48,7 +48,13 @@ def work(indices: list[int]) -> None:
             first = (str(error).strip().splitlines() or [""])[0]
             is_difference = isinstance(error, checks.Difference)
             kind, text = "fail", first if is_difference else f"{type(error).__name__}: {first}"
-        answer = {"end": index, "kind": kind, "text": text, "s": time.monotonic() - start, "left": list(checks.left)}
+        answer = {
+            "end": index,
+            "kind": kind,
+            "text": text,
+            "s": time.monotonic() - start,
+            "left": list(checks.left),
+        }
         print(json.dumps(answer), flush=True)
 
 
@@ -78,7 +84,9 @@ def supervise(indices: list[int]) -> dict[int, Answer]:
                 current = None
         code = process.wait()
         if current is None and code != 0 and not any(index in found for index in left):
-            raise SystemExit(f"a worker ends with status {code} before its first case: run {' '.join(command[1:3])} --work")
+            raise SystemExit(
+                f"a worker ends with status {code} before its first case: run {' '.join(command[1:3])} --work"
+            )
         if current is not None:
             found[current] = Answer("crash", f"the process ends with status {code}", 0.0, [])
         left = [index for index in left if index not in found]
@@ -115,14 +123,17 @@ def main() -> int:
         for part in pool.map(supervise, [chunk for chunk in chunks if chunk]):
             results.update(part)
 
-    print(f"{'family':<12} {'cases':>6} {'pass':>6} {'native':>7} {'fallback':>9} {'wrong':>6} {'crash':>6} {'seconds':>8}")
+    print(
+        f"{'family':<12} {'cases':>6} {'pass':>6} {'native':>7} {'fallback':>9} {'wrong':>6} {'crash':>6} {'seconds':>8}"
+    )
     for family in [*cases.families(), "all"]:
         chosen = [r for i, r in results.items() if family in ("all", everything[i].family)]
         if chosen:
             kinds = Counter(answer.kind for answer in chosen)
+            native = sum(not answer.left and answer.kind != "crash" for answer in chosen)
             print(
                 f"{family:<12} {len(chosen):>6} {_percent(kinds['pass'], len(chosen)):>6} "
-                f"{_percent(sum(not answer.left and answer.kind != 'crash' for answer in chosen), len(chosen)):>7} {kinds['fallback']:>9} {kinds['fail']:>6} "
+                f"{_percent(native, len(chosen)):>7} {kinds['fallback']:>9} {kinds['fail']:>6} "
                 f"{kinds['crash']:>6} {sum(answer.seconds for answer in chosen):>8.1f}"
             )
     failures = {everything[i]: answer.text for i, answer in results.items() if answer.kind != "pass"}

@@ -31,14 +31,10 @@ def composite(
     return run_op(body, operands, like, folder)
 
 
-def expect(
-    actual: list[torch.Tensor], expected: list[torch.Tensor], dtype: torch.dtype, factor: float = 1
-) -> None:
+def expect(actual: list[torch.Tensor], expected: list[torch.Tensor], dtype: torch.dtype, factor: float = 1) -> None:
     for a, e in zip(actual, expected, strict=True):
         assert a.dtype == e.dtype and a.shape == e.shape
-        torch.testing.assert_close(
-            a, e, rtol=TOLERANCE[dtype] * factor, atol=TOLERANCE[dtype] * factor, equal_nan=True
-        )
+        torch.testing.assert_close(a, e, rtol=TOLERANCE[dtype] * factor, atol=TOLERANCE[dtype] * factor, equal_nan=True)
 
 
 def randn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
@@ -50,9 +46,7 @@ def upcast(t: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("dtype", LOW)
-@pytest.mark.parametrize(
-    ("shape", "axis"), [((3, 5), 1), ((2, 3, 4), 0), ((4, 0, 2), 1), ((7,), 0), ((0, 3), 1)]
-)
+@pytest.mark.parametrize(("shape", "axis"), [((3, 5), 1), ((2, 3, 4), 0), ((4, 0, 2), 1), ((7,), 0), ((0, 3), 1)])
 def test_softmax(shape: tuple[int, ...], axis: int, dtype: torch.dtype, tmp_path: Path) -> None:
     x, grad = randn(*shape, dtype=dtype), randn(*shape, dtype=dtype, seed=5)
     for name, forward, backward in (
@@ -68,9 +62,7 @@ def test_softmax(shape: tuple[int, ...], axis: int, dtype: torch.dtype, tmp_path
 @pytest.mark.parametrize("dtype", LOW)
 @pytest.mark.parametrize("flags", [0, 1, 3])
 @pytest.mark.parametrize(("shape", "axis"), [((4, 6), 1), ((2, 3, 4), 1), ((0, 3), 1)])
-def test_layer_norm(
-    shape: tuple[int, ...], axis: int, flags: int, dtype: torch.dtype, tmp_path: Path
-) -> None:
+def test_layer_norm(shape: tuple[int, ...], axis: int, flags: int, dtype: torch.dtype, tmp_path: Path) -> None:
     x, grad = randn(*shape, dtype=dtype), randn(*shape, dtype=dtype, seed=3)
     weight, bias = randn(*shape[axis:], dtype=dtype, seed=1), randn(*shape[axis:], dtype=dtype, seed=2)
     w, b = (weight if flags & 1 else None), (bias if flags & 2 else None)
@@ -116,9 +108,7 @@ def test_rms_norm(flags: int, dtype: torch.dtype, tmp_path: Path) -> None:
     extra = [weight.detach().to(dtype)] if flags else []
     expected = [out.detach().to(dtype), rstd.detach()]
     expect(
-        composite(
-            "rms_norm", [x.detach().to(dtype), *extra], expected, tmp_path, axis=2, flags=flags, epsilon=1e-6
-        ),
+        composite("rms_norm", [x.detach().to(dtype), *extra], expected, tmp_path, axis=2, flags=flags, epsilon=1e-6),
         expected,
         dtype,
     )
@@ -130,9 +120,7 @@ def test_rms_norm(flags: int, dtype: torch.dtype, tmp_path: Path) -> None:
         dweight = (grad * x.detach() * rstd.detach()).sum((0, 1))
     expected = [x.grad.to(dtype), dweight.to(dtype)]
     operands = [grad.to(dtype), x.detach().to(dtype), rstd.detach(), *extra]
-    expect(
-        composite("rms_norm_backward", operands, expected, tmp_path, axis=2, flags=flags), expected, dtype, 4
-    )
+    expect(composite("rms_norm_backward", operands, expected, tmp_path, axis=2, flags=flags), expected, dtype, 4)
 
 
 @pytest.mark.parametrize("dtype", LOW)
@@ -146,9 +134,7 @@ def test_group_norm(flags: int, dtype: torch.dtype, tmp_path: Path) -> None:
     extra = [t.to(dtype) for t in (w, b) if t is not None]
     expected = [out.to(dtype), mean, rstd]
     expect(
-        composite(
-            "group_norm", [x.to(dtype), *extra], expected, tmp_path, groups=groups, flags=flags, epsilon=1e-5
-        ),
+        composite("group_norm", [x.to(dtype), *extra], expected, tmp_path, groups=groups, flags=flags, epsilon=1e-5),
         expected,
         dtype,
     )
@@ -177,16 +163,12 @@ def test_batch_norm(train: bool, flags: int, dtype: torch.dtype, tmp_path: Path)
         upcast(randn(4, seed=7).to(dtype)),
         upcast(randn(4, seed=8).to(dtype)).abs() + 0.5,
     )
-    out, mean, invstd = torch.native_batch_norm(
-        x, w, b, running_mean.clone(), running_var.clone(), train, 0.1, 1e-5
-    )
+    out, mean, invstd = torch.native_batch_norm(x, w, b, running_mean.clone(), running_var.clone(), train, 0.1, 1e-5)
     extra = [t.to(dtype) for t in (w, b) if t is not None]
     if train:
         var = x.var((0, 2, 3), unbiased=False)
         expected = [out.to(dtype), mean, invstd, var]
-        actual = composite(
-            "batch_norm_train", [x.to(dtype), *extra], expected, tmp_path, flags=flags, epsilon=1e-5
-        )
+        actual = composite("batch_norm_train", [x.to(dtype), *extra], expected, tmp_path, flags=flags, epsilon=1e-5)
     else:
         mean, invstd = running_mean, torch.rsqrt(running_var + 1e-5)
         expected = [out.to(dtype)]
@@ -207,9 +189,7 @@ def test_batch_norm(train: bool, flags: int, dtype: torch.dtype, tmp_path: Path)
     )
     expected = [t.to(dtype) for t in (dx, dw, db)]
     operands = [grad.to(dtype), x.to(dtype), mean, invstd, *extra[:1]]
-    actual = composite(
-        "batch_norm_backward", operands, expected, tmp_path, flags=(flags & 1) | (0 if train else 4)
-    )
+    actual = composite("batch_norm_backward", operands, expected, tmp_path, flags=(flags & 1) | (0 if train else 4))
     expect(actual, expected, dtype, 4)
 
 
@@ -314,15 +294,11 @@ def test_max_pool(spatial, window, stride, pad, dilation, ceil_mode, dtype, tmp_
 @pytest.mark.parametrize("ceil_mode", [False, True])
 @pytest.mark.parametrize("include_pad", [False, True])
 @pytest.mark.parametrize("divisor", [0, 5])
-def test_avg_pool(
-    divisor: int, include_pad: bool, ceil_mode: bool, dtype: torch.dtype, tmp_path: Path
-) -> None:
+def test_avg_pool(divisor: int, include_pad: bool, ceil_mode: bool, dtype: torch.dtype, tmp_path: Path) -> None:
     window, stride, pad, spatial = [3, 2], [2, 2], [1, 0], (6, 5)
     x = upcast(randn(2, 3, *spatial, dtype=dtype)).requires_grad_()
     out = F.avg_pool2d(x, window, stride, pad, ceil_mode, include_pad, divisor or None)
-    high = [
-        max(p, (o - 1) * s + w - n - p) for o, s, w, n, p in zip(out.shape[2:], stride, window, spatial, pad)
-    ]
+    high = [max(p, (o - 1) * s + w - n - p) for o, s, w, n, p in zip(out.shape[2:], stride, window, spatial, pad)]
     attributes = {
         "window": window,
         "stride": stride,
@@ -336,9 +312,7 @@ def test_avg_pool(
     grad = upcast(randn(*out.shape, dtype=dtype, seed=3))
     out.backward(grad)
     expected = [x.grad.to(dtype)]
-    actual = composite(
-        "avg_pool_backward", [grad.to(dtype)], expected, tmp_path, sizes=list(spatial), **attributes
-    )
+    actual = composite("avg_pool_backward", [grad.to(dtype)], expected, tmp_path, sizes=list(spatial), **attributes)
     expect(actual, expected, dtype, 2)
 
 
@@ -353,9 +327,7 @@ def test_avg_pool(
         ((3, 4, 3), [2, 2, 2], [1, 2, 1], [0, 1, 0], [1, 1, 1], [1, 1, 1]),
     ],
 )
-def test_conv_backward(
-    spatial, kernel, stride, pad, dilation, input_dilation, groups, dtype, tmp_path: Path
-) -> None:
+def test_conv_backward(spatial, kernel, stride, pad, dilation, input_dilation, groups, dtype, tmp_path: Path) -> None:
     x = randn(2, 4, *spatial, dtype=dtype).requires_grad_()
     weight = randn(6, 4 // groups, *kernel, dtype=dtype, seed=1).requires_grad_()
     spread = x.new_zeros(2, 4, *[(n - 1) * d + 1 for n, d in zip(spatial, input_dilation)])
@@ -374,17 +346,13 @@ def test_conv_backward(
         "groups": groups,
     }
     expect(
-        composite(
-            "conv_backward_input", [grad, weight.detach()], [dx], tmp_path, sizes=list(spatial), **attributes
-        ),
+        composite("conv_backward_input", [grad, weight.detach()], [dx], tmp_path, sizes=list(spatial), **attributes),
         [dx],
         dtype,
         4,
     )
     expect(
-        composite(
-            "conv_backward_weight", [grad, x.detach()], [dweight], tmp_path, sizes=kernel, **attributes
-        ),
+        composite("conv_backward_weight", [grad, x.detach()], [dweight], tmp_path, sizes=kernel, **attributes),
         [dweight],
         dtype,
         4,

@@ -32,9 +32,7 @@ def find_tool() -> Path | None:
 
 def call(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     """Runs the tool with these arguments; output and errors are captured as text."""
-    return subprocess.run(
-        [str(find_tool()), *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run([str(find_tool()), *arguments], capture_output=True, text=True, timeout=60, check=False)
 
 
 def mlir_type(tensor: torch.Tensor) -> str:

@@ -69,7 +69,14 @@ def test_text_is_long_and_printable() -> None:
 
 
 def _start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "torch_neuronx.demo", "--report", str(folder / "report.json"), *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "torch_neuronx.demo",
+        "--report",
+        str(folder / "report.json"),
+        *arguments,
+    ]
     command += ["--device", "cpu", "--backend", "aot_eager", "--threads", "1"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=dict(os.environ))
 

@@ -5,6 +5,7 @@ import warnings
 
 import pytest
 import torch
+
 import torch_neuronx
 
 DTYPES = [torch.bool, torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.bfloat16,
@@ -160,7 +161,8 @@ def test_out_rules():
 @pytest.mark.parametrize("other", ["same", "number", "row", "column"])
 def test_result_strides_equal_the_cpu(name: str, other: str):
     x = LAYOUTS[name](sample(torch.float32))
-    second = {"same": x, "number": 2.0, "row": x.new_ones(x.shape[-1:]), "column": x.new_ones(x.shape[:1] + (1,) * max(x.dim() - 1, 0))}[other]  # fmt: skip
+    column = x.new_ones(x.shape[:1] + (1,) * max(x.dim() - 1, 0))
+    second = {"same": x, "number": 2.0, "row": x.new_ones(x.shape[-1:]), "column": column}[other]
     expected = x + second
     result = x.neuron() + (second.neuron() if isinstance(second, torch.Tensor) else second)
     if name in ("sliced", "expanded"):  # the move made them dense

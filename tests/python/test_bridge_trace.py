@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from torch_neuronx import _C
 
 

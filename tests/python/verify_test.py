@@ -27,7 +27,10 @@ def test_a_wrong_result_and_an_exception_are_told(
     monkeypatch.setattr(
         verify,
         "CHECKS",
-        [("wrong", lambda device: [next(results)], 1e-3), ("raises", lambda device: [torch.ones(1) @ None], 1e-3)],
+        [
+            ("wrong", lambda device: [next(results)], 1e-3),
+            ("raises", lambda device: [torch.ones(1) @ None], 1e-3),
+        ],
     )
     assert verify.main("cpu") == 1
     output = capsys.readouterr().out

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+
 def _package() -> Any:
     try:
         import torch_neuronx
@@ -28,7 +29,9 @@ class Kernels:
             return None if a is None else a - (b or 0)
 
         return Kernels(
-            minus(self.generated, before.generated), minus(self.disk, before.disk), minus(self.memory, before.memory)
+            minus(self.generated, before.generated),
+            minus(self.disk, before.disk),
+            minus(self.memory, before.memory),
         )
 
 

@@ -60,13 +60,18 @@ def verdict(size: Size, results: dict[str, Result]) -> tuple[bool, str]:
         if result.fallback:
             wrong.append(f"{name} leaves the device for {len(result.fallback)} operators")
         if size.accuracy_needed and (result.accuracy or 0.0) < size.accuracy_needed:
-            wrong.append(f"{name} reaches {100 * (result.accuracy or 0.0):.1f} %, not {100 * size.accuracy_needed:.0f} %")
+            wrong.append(
+                f"{name} reaches {100 * (result.accuracy or 0.0):.1f} %, not {100 * size.accuracy_needed:.0f} %"
+            )
         if cpu is not None and cpu.tokens is not None and result.tokens != cpu.tokens:
             wrong.append(f"{name} generates other tokens than CPU")
     if not judged or cpu is None or cpu.state != "done":
         return False, "Not judged: the CPU run is missing." if judged else "Not judged."
     speed = []
-    for name, reference, title in (("neuron eager", cpu, "CPU eager"), ("neuron compiled", inductor, "Inductor")):
+    for name, reference, title in (
+        ("neuron eager", cpu, "CPU eager"),
+        ("neuron compiled", inductor, "Inductor"),
+    ):
         found = ratio(results[name], reference) if name in results else None
         if found is not None:
             speed.append(f"{name.removeprefix('neuron ')} takes {found:.2f} x {title}'s time per step")
@@ -115,7 +120,12 @@ def as_dict(results: list[Result], verdicts: dict[str, tuple[bool, str]], facts:
         row["steady_over_inductor"] = ratio(result, found.get("inductor"))
         rows.append(row)
     return {
-        "facts": {"torch": torch.__version__, "python": platform.python_version(), "machine": platform.machine(), **facts},
+        "facts": {
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            **facts,
+        },
         "runs": rows,
         "verdicts": {name: {"right": right, "sentence": text} for name, (right, text) in verdicts.items()},
         "geometric_means": speeds(results),

@@ -160,9 +160,7 @@ def _train(
     return module
 
 
-def _judge(
-    workload: Workload, module: torch.nn.Module, variant: Variant, device: torch.device, result: Result
-) -> None:
+def _judge(workload: Workload, module: torch.nn.Module, variant: Variant, device: torch.device, result: Result) -> None:
     result.accuracy = workload.accuracy(module, device)
     start = time.perf_counter()
     result.tokens = workload.generate(module, device, variant.backend)

@@ -130,7 +130,9 @@ class Screen:
             if 0 < len(result.losses) < result.steps:
                 self._note(f"{result.variant}: stopped after {len(result.losses)} of {result.steps} steps")
             if result.generate_seconds is not None and result.tokens is not None:
-                self._note(f"{result.variant}: generate() gave {len(result.tokens)} tokens in {seconds(result.generate_seconds)}")
+                self._note(
+                    f"{result.variant}: generate() gave {len(result.tokens)} tokens in {seconds(result.generate_seconds)}"
+                )
         self._note(sentence, mark="=" if right else "!")
 
     def _note(self, text: str, mark: str = "-") -> None:

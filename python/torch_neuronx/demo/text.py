@@ -18,7 +18,10 @@ def _language_reference() -> str:
 def _package_texts() -> str:
     """Descriptions and licences that come with the installed packages, for a Python without pydoc_data."""
     parts = []
-    for package, patterns in (("sklearn", ("datasets/descr/*.rst",)), ("torch", ("_torch_docs.py", "_tensor_docs.py"))):
+    for package, patterns in (
+        ("sklearn", ("datasets/descr/*.rst",)),
+        ("torch", ("_torch_docs.py", "_tensor_docs.py")),
+    ):
         spec = importlib.util.find_spec(package)
         if spec and spec.origin:
             folder = Path(spec.origin).parent
@@ -32,7 +35,10 @@ def english_text(limit: int = 400_000) -> tuple[str, str]:
 
     Raises RuntimeError if this Python and its packages hold less than 100,000 characters of text.
     """
-    for source, read in (("Python's language reference", _language_reference), ("package texts", _package_texts)):
+    for source, read in (
+        ("Python's language reference", _language_reference),
+        ("package texts", _package_texts),
+    ):
         try:
             text = read()
         except ImportError:

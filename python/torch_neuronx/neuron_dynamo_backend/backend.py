@@ -66,8 +66,13 @@ def _compile_graph(graph_module: fx.GraphModule, kind: str, options: dict[str, A
             ) from error
         warnings.warn(f"{name}: runs eagerly, since it cannot be compiled: {error}", stacklevel=2)
         return graph_module
-    metrics.append({"graph_name": name, "graph_node_count": len(graph_module.graph.nodes),
-                    "torch_neuronx_lower_us": (time.perf_counter_ns() - start) // 1000})
+    metrics.append(
+        {
+            "graph_name": name,
+            "graph_node_count": len(graph_module.graph.nodes),
+            "torch_neuronx_lower_us": (time.perf_counter_ns() - start) // 1000,
+        }
+    )
     torch._dynamo.utils.counters["neuron"]["compiled_graphs"] += 1
     run_trace = recorder.trace.run
     with unset_fake_temporarily():  # constants of the graph are real tensors

@@ -33,7 +33,9 @@ void tn_emit_fail(tn_emit_t* e, int code, const char* format, ...) {
 
 size_t tn_emit_dtype_size(int dtype) { return sizes[dtype]; }
 bool tn_emit_is_float(int dtype) { return kinds[dtype] == TN_CLASS_FLOAT; }
-bool tn_emit_is_small_float(int dtype) { return kinds[dtype] == TN_CLASS_FLOAT && sizes[dtype] < 4; }
+bool tn_emit_is_small_float(int dtype) {
+  return kinds[dtype] == TN_CLASS_FLOAT && sizes[dtype] < 4;
+}
 bool tn_emit_is_signed(int dtype) { return kinds[dtype] == TN_CLASS_SIGNED; }
 int tn_emit_operand_count(int op) { return operand_counts[op]; }
 
@@ -59,7 +61,8 @@ LLVMTypeRef tn_emit_vector(const tn_emit_t* e, LLVMTypeRef element) {
 
 LLVMValueRef tn_emit_splat(tn_emit_t* e, LLVMValueRef element) {
   LLVMTypeRef vector = tn_emit_vector(e, LLVMTypeOf(element));
-  LLVMValueRef one = LLVMBuildInsertElement(e->b, LLVMGetPoison(vector), element, LLVMConstInt(e->i32, 0, 0), "");
+  LLVMValueRef one =
+      LLVMBuildInsertElement(e->b, LLVMGetPoison(vector), element, LLVMConstInt(e->i32, 0, 0), "");
   return LLVMBuildShuffleVector(e->b, one, LLVMGetPoison(vector),
                                 LLVMConstNull(LLVMVectorType(e->i32, (unsigned)e->lanes)), "");
 }
@@ -92,10 +95,12 @@ LLVMValueRef tn_emit_f32_bits(const tn_emit_t* e, uint32_t bits) {
   return LLVMConstBitCast(integer, tn_emit_vector(e, e->f32));
 }
 
-LLVMValueRef tn_emit_i64(const tn_emit_t* e, int64_t value) { return LLVMConstInt(e->i64, (uint64_t)value, 1); }
+LLVMValueRef tn_emit_i64(const tn_emit_t* e, int64_t value) {
+  return LLVMConstInt(e->i64, (uint64_t)value, 1);
+}
 
-LLVMValueRef tn_emit_intrinsic(tn_emit_t* e, const char* name, LLVMTypeRef* types, unsigned type_count,
-                               LLVMValueRef* args, unsigned arg_count) {
+LLVMValueRef tn_emit_intrinsic(tn_emit_t* e, const char* name, LLVMTypeRef* types,
+                               unsigned type_count, LLVMValueRef* args, unsigned arg_count) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   assert(id != 0);
   LLVMValueRef declaration = LLVMGetIntrinsicDeclaration(e->module, id, types, type_count);
@@ -138,7 +143,8 @@ LLVMBasicBlockRef tn_emit_block(tn_emit_t* e) {
 
 void tn_emit_enter(tn_emit_t* e, LLVMBasicBlockRef block) { LLVMPositionBuilderAtEnd(e->b, block); }
 
-void tn_emit_loop_begin(tn_emit_t* e, tn_emit_loop_t* loop, LLVMValueRef start, LLVMValueRef limit, int64_t step) {
+void tn_emit_loop_begin(tn_emit_t* e, tn_emit_loop_t* loop, LLVMValueRef start, LLVMValueRef limit,
+                        int64_t step) {
   loop->before = LLVMGetInsertBlock(e->b);
   loop->body = tn_emit_block(e);
   loop->after = tn_emit_block(e);
@@ -158,8 +164,10 @@ void tn_emit_loop_end(tn_emit_t* e, tn_emit_loop_t* loop, LLVMValueRef* next) {
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(e->b);
   LLVMValueRef advanced = LLVMBuildNSWAdd(e->b, loop->index, loop->step, "");
   LLVMAddIncoming(loop->index, &advanced, &latch, 1);
-  for (int i = 0; i < loop->carried_count; ++i) LLVMAddIncoming(loop->carried[i], &next[i], &latch, 1);
-  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, advanced, loop->limit, ""), loop->body, loop->after);
+  for (int i = 0; i < loop->carried_count; ++i)
+    LLVMAddIncoming(loop->carried[i], &next[i], &latch, 1);
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, advanced, loop->limit, ""), loop->body,
+                  loop->after);
   tn_emit_enter(e, loop->after);
   for (int i = 0; i < loop->carried_count; ++i) {
     LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(next[i]), "");

@@ -32,37 +32,40 @@ typedef struct tn_emit {
   LLVMValueRef scalar[TN_KERNEL_INSTRUCTIONS];  // SCALAR instructions, splat, by instruction
   LLVMValueRef splat[TN_KERNEL_INSTRUCTIONS];   // hoisted loads of SCALAR operands, or NULL
   LLVMValueRef value[TN_KERNEL_INSTRUCTIONS];
-  LLVMValueRef stage[TN_KERNEL_OPERANDS];       // stack buffer of one vector, made on demand
+  LLVMValueRef stage[TN_KERNEL_OPERANDS];  // stack buffer of one vector, made on demand
 
   // Position inside the vector loop.
   LLVMValueRef index;      // i64, elements from base
   LLVMValueRef remaining;  // NULL in full vectors, else i64: lanes that exist
   LLVMValueRef mask;       // <lanes x i1>, with remaining
-  bool is_uniform;         // POINT phase under a reduced vector loop: all lanes equal, stores write one element
+  bool
+      is_uniform;  // POINT phase under a reduced vector loop: all lanes equal, stores write one element
 
   char* error;  // first problem, TN_CODEGEN_ERROR_SIZE bytes
   int code;     // tn_code_t
 } tn_emit_t;
 
 // ---- emit.c: types, constants, small helpers ---------------------------------------------------------------
-void tn_emit_fail(tn_emit_t* e, int code, const char* format, ...) __attribute__((format(printf, 3, 4)));
+void tn_emit_fail(tn_emit_t* e, int code, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
 size_t tn_emit_dtype_size(int dtype);
 bool tn_emit_is_float(int dtype);
 bool tn_emit_is_small_float(int dtype);  // F16, BF16
 bool tn_emit_is_signed(int dtype);
-int tn_emit_operand_count(int op);  // of an elementwise tn_op_t
-LLVMTypeRef tn_emit_memory_type(const tn_emit_t* e, int dtype);   // one element in memory (BOOL: i8)
+int tn_emit_operand_count(int op);                               // of an elementwise tn_op_t
+LLVMTypeRef tn_emit_memory_type(const tn_emit_t* e, int dtype);  // one element in memory (BOOL: i8)
 LLVMTypeRef tn_emit_element_type(const tn_emit_t* e, int dtype);  // one lane in registers
 LLVMTypeRef tn_emit_vector(const tn_emit_t* e, LLVMTypeRef element);
 LLVMValueRef tn_emit_splat(tn_emit_t* e, LLVMValueRef element);
 LLVMValueRef tn_emit_iota(const tn_emit_t* e, LLVMTypeRef element);  // 0, 1, ..
-LLVMValueRef tn_emit_int(const tn_emit_t* e, LLVMTypeRef element, uint64_t value);   // splat constants
+LLVMValueRef tn_emit_int(const tn_emit_t* e, LLVMTypeRef element,
+                         uint64_t value);  // splat constants
 LLVMValueRef tn_emit_float(const tn_emit_t* e, LLVMTypeRef element, double value);
 LLVMValueRef tn_emit_f32_bits(const tn_emit_t* e, uint32_t bits);
 LLVMValueRef tn_emit_i64(const tn_emit_t* e, int64_t value);  // scalar constant
 // Calls intrinsic |name| overloaded on |types|.
-LLVMValueRef tn_emit_intrinsic(tn_emit_t* e, const char* name, LLVMTypeRef* types, unsigned type_count,
-                               LLVMValueRef* args, unsigned arg_count);
+LLVMValueRef tn_emit_intrinsic(tn_emit_t* e, const char* name, LLVMTypeRef* types,
+                               unsigned type_count, LLVMValueRef* args, unsigned arg_count);
 LLVMValueRef tn_emit_intrinsic1(tn_emit_t* e, const char* name, LLVMValueRef x);
 LLVMValueRef tn_emit_intrinsic2(tn_emit_t* e, const char* name, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef tn_emit_fma(tn_emit_t* e, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
@@ -75,11 +78,13 @@ typedef struct tn_emit_loop {
   LLVMBasicBlockRef before, body, after;
   LLVMValueRef index, limit, step;
   int carried_count;
-  LLVMValueRef carried[TN_EMIT_CARRIED];  // inside: the values of this turn; after tn_emit_loop_end: the last ones
+  LLVMValueRef carried
+      [TN_EMIT_CARRIED];  // inside: the values of this turn; after tn_emit_loop_end: the last ones
   LLVMValueRef initial[TN_EMIT_CARRIED];
 } tn_emit_loop_t;
 // |initial| of the loop is filled by the caller before.
-void tn_emit_loop_begin(tn_emit_t* e, tn_emit_loop_t* loop, LLVMValueRef start, LLVMValueRef limit, int64_t step);
+void tn_emit_loop_begin(tn_emit_t* e, tn_emit_loop_t* loop, LLVMValueRef start, LLVMValueRef limit,
+                        int64_t step);
 void tn_emit_loop_end(tn_emit_t* e, tn_emit_loop_t* loop, LLVMValueRef* next);
 
 // ---- emit_memory.c -----------------------------------------------------------------------------------------
@@ -92,7 +97,8 @@ LLVMValueRef tn_emit_index(tn_emit_t* e, int operand);
 // Loads one element at |address| and converts it to its register form.
 LLVMValueRef tn_emit_load_element(tn_emit_t* e, int dtype, LLVMValueRef address);
 // Base moved by |count| steps of |stride| (bytes, or units of an INDEX operand).
-LLVMValueRef tn_emit_advance(tn_emit_t* e, int operand, LLVMValueRef base, LLVMValueRef count, LLVMValueRef stride);
+LLVMValueRef tn_emit_advance(tn_emit_t* e, int operand, LLVMValueRef base, LLVMValueRef count,
+                             LLVMValueRef stride);
 
 // ---- emit_convert.c ----------------------------------------------------------------------------------------
 // Memory form (vector of memory elements) to register form and back.
@@ -107,8 +113,8 @@ LLVMValueRef tn_emit_bitcast(tn_emit_t* e, int to, int from, LLVMValueRef x);
 
 // ---- emit_ops.c, emit_math.c -------------------------------------------------------------------------------
 // Elementwise instruction on register values; NULL after tn_emit_fail.
-LLVMValueRef tn_emit_elementwise(tn_emit_t* e, const tn_kernel_inst_t* inst, LLVMValueRef a, LLVMValueRef b,
-                                 LLVMValueRef c);
+LLVMValueRef tn_emit_elementwise(tn_emit_t* e, const tn_kernel_inst_t* inst, LLVMValueRef a,
+                                 LLVMValueRef b, LLVMValueRef c);
 // Function of one or two floats by recipe or libm; NULL if |op| is not one.
 LLVMValueRef tn_emit_math(tn_emit_t* e, int op, int dtype, LLVMValueRef a, LLVMValueRef b);
 // combine(a, b) of a reduction, a the earlier; |dtype| as accumulated.

@@ -1,11 +1,15 @@
 // Conversions between element types, and the rounding of small floats.
 #include "codegen/llvm/emit.h"
 
-static LLVMTypeRef vec(const tn_emit_t* e, LLVMTypeRef element) { return tn_emit_vector(e, element); }
+static LLVMTypeRef vec(const tn_emit_t* e, LLVMTypeRef element) {
+  return tn_emit_vector(e, element);
+}
 static LLVMValueRef cast(tn_emit_t* e, LLVMValueRef x, LLVMTypeRef element) {
   return LLVMBuildBitCast(e->b, x, vec(e, element), "");
 }
-static LLVMValueRef ints(const tn_emit_t* e, uint64_t value) { return tn_emit_int(e, e->i32, value); }
+static LLVMValueRef ints(const tn_emit_t* e, uint64_t value) {
+  return tn_emit_int(e, e->i32, value);
+}
 
 // bf16 bits of f32 in the high half, nearest even; the low half is left over. Of NaNs only those whose low half is 0
 // stay what they are.
@@ -37,15 +41,18 @@ static LLVMValueRef f16_bits(tn_emit_t* e, LLVMValueRef x) {
   LLVMValueRef normal = LLVMBuildSub(b, magnitude, ints(e, 112u << 23), "");
   normal = LLVMBuildAdd(b, LLVMBuildAdd(b, normal, ints(e, 0xfff), ""), odd, "");
   normal = LLVMBuildLShr(b, normal, ints(e, 13), "");
-  LLVMValueRef small = LLVMBuildFAdd(b, cast(e, magnitude, e->f32), tn_emit_float(e, e->f32, 0.5), "");
+  LLVMValueRef small =
+      LLVMBuildFAdd(b, cast(e, magnitude, e->f32), tn_emit_float(e, e->f32, 0.5), "");
   small = LLVMBuildSub(b, cast(e, small, e->i32), ints(e, 0x3f000000), "");
-  LLVMValueRef nan = LLVMBuildAnd(b, LLVMBuildLShr(b, magnitude, ints(e, 13), ""), ints(e, 0x1ff), "");
+  LLVMValueRef nan =
+      LLVMBuildAnd(b, LLVMBuildLShr(b, magnitude, ints(e, 13), ""), ints(e, 0x1ff), "");
   nan = LLVMBuildOr(b, nan, ints(e, 0x7e00), "");
-  LLVMValueRef result =
-      LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, magnitude, ints(e, 0x38800000), ""), small, normal, "");
-  result = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntUGE, magnitude, ints(e, 0x47800000), ""), ints(e, 0x7c00),
+  LLVMValueRef result = LLVMBuildSelect(
+      b, LLVMBuildICmp(b, LLVMIntULT, magnitude, ints(e, 0x38800000), ""), small, normal, "");
+  result = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntUGE, magnitude, ints(e, 0x47800000), ""),
+                           ints(e, 0x7c00), result, "");
+  result = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntUGT, magnitude, ints(e, 0x7f800000), ""), nan,
                            result, "");
-  result = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntUGT, magnitude, ints(e, 0x7f800000), ""), nan, result, "");
   return LLVMBuildTrunc(b, LLVMBuildOr(b, result, sign, ""), vec(e, e->i16), "");
 }
 
@@ -65,7 +72,8 @@ static LLVMValueRef f16_to_f32(tn_emit_t* e, LLVMValueRef x) {
   LLVMValueRef result = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, rest, ints(e, 0x400), ""),
                                         cast(e, small, e->i32), normal, "");
   LLVMValueRef special = LLVMBuildOr(b, shifted, ints(e, 0x7f800000), "");
-  result = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntUGE, rest, ints(e, 0x7c00), ""), special, result, "");
+  result = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntUGE, rest, ints(e, 0x7c00), ""), special,
+                           result, "");
   return cast(e, LLVMBuildOr(b, result, sign, ""), e->f32);
 }
 
@@ -96,7 +104,8 @@ LLVMValueRef tn_emit_narrow(tn_emit_t* e, int dtype, LLVMValueRef x) {
 LLVMValueRef tn_emit_round(tn_emit_t* e, int dtype, LLVMValueRef x) {
   switch (dtype) {
     case TN_F16: return f16_to_f32(e, f16_bits(e, x));
-    case TN_BF16: return cast(e, LLVMBuildAnd(e->b, round_bf16_bits(e, x), ints(e, 0xffff0000u), ""), e->f32);
+    case TN_BF16:
+      return cast(e, LLVMBuildAnd(e->b, round_bf16_bits(e, x), ints(e, 0xffff0000u), ""), e->f32);
     default: return x;
   }
 }
@@ -117,7 +126,8 @@ static LLVMValueRef f32_to_i32(tn_emit_t* e, LLVMValueRef x) {
   LLVMValueRef plain = LLVMBuildFPToSI(b, x, vec(e, e->i32), "");
   LLVMValueRef significand =
       LLVMBuildOr(b, LLVMBuildAnd(b, bits, ints(e, 0x7fffff), ""), ints(e, 0x800000), "");
-  LLVMValueRef shift = LLVMBuildSub(b, LLVMBuildLShr(b, magnitude, ints(e, 23), ""), ints(e, 127 + 23), "");
+  LLVMValueRef shift =
+      LLVMBuildSub(b, LLVMBuildLShr(b, magnitude, ints(e, 23), ""), ints(e, 127 + 23), "");
   LLVMValueRef is_small = LLVMBuildICmp(b, LLVMIntULT, shift, ints(e, 32), "");
   LLVMValueRef amount = LLVMBuildAnd(b, shift, ints(e, 31), "");
   LLVMValueRef low = LLVMBuildShl(b, significand, amount, "");
@@ -141,8 +151,9 @@ static LLVMValueRef float_to_int(tn_emit_t* e, int to, int from, LLVMValueRef x)
   if (to != TN_U64) return y;
   LLVMTypeRef real = from == TN_F64 ? e->f64 : e->f32;
   LLVMValueRef limit = tn_emit_float(e, real, 0x1p63);
-  LLVMValueRef is_high = LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, x, limit, ""),
-                                      LLVMBuildFCmp(b, LLVMRealOLT, x, tn_emit_float(e, real, 0x1p64), ""), "");
+  LLVMValueRef is_high =
+      LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, x, limit, ""),
+                   LLVMBuildFCmp(b, LLVMRealOLT, x, tn_emit_float(e, real, 0x1p64), ""), "");
   LLVMValueRef high = LLVMBuildFPToSI(b, LLVMBuildFSub(b, x, limit, ""), vec(e, e->i64), "");
   high = LLVMBuildXor(b, high, tn_emit_int(e, e->i64, UINT64_C(1) << 63), "");
   return LLVMBuildSelect(b, is_high, high, y, "");
@@ -160,7 +171,8 @@ LLVMValueRef tn_emit_convert(tn_emit_t* e, int to, int from, LLVMValueRef x) {
     return tn_emit_round(e, to, x);
   }
   if (tn_emit_is_float(to)) {
-    LLVMValueRef y = tn_emit_is_signed(from) ? LLVMBuildSIToFP(b, x, type, "") : LLVMBuildUIToFP(b, x, type, "");
+    LLVMValueRef y =
+        tn_emit_is_signed(from) ? LLVMBuildSIToFP(b, x, type, "") : LLVMBuildUIToFP(b, x, type, "");
     return tn_emit_round(e, to, y);
   }
   if (to == TN_BOOL) return LLVMBuildICmp(b, LLVMIntNE, x, LLVMConstNull(LLVMTypeOf(x)), "");
@@ -173,5 +185,6 @@ LLVMValueRef tn_emit_convert(tn_emit_t* e, int to, int from, LLVMValueRef x) {
 LLVMValueRef tn_emit_bitcast(tn_emit_t* e, int to, int from, LLVMValueRef x) {
   if (to == from) return x;
   LLVMValueRef memory = tn_emit_narrow(e, from, x);
-  return tn_emit_widen(e, to, LLVMBuildBitCast(e->b, memory, vec(e, tn_emit_memory_type(e, to)), ""));
+  return tn_emit_widen(e, to,
+                       LLVMBuildBitCast(e->b, memory, vec(e, tn_emit_memory_type(e, to)), ""));
 }

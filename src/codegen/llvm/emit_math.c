@@ -21,12 +21,14 @@ static LLVMValueRef as_mask(tn_emit_t* e, LLVMValueRef x) {
 }
 
 // |function| over the lanes of |x| (and |y|), through memory. See codegen/math_calls.h.
-static LLVMValueRef call_lanes(tn_emit_t* e, const char* symbol, int function, LLVMValueRef x, LLVMValueRef y) {
+static LLVMValueRef call_lanes(tn_emit_t* e, const char* symbol, int function, LLVMValueRef x,
+                               LLVMValueRef y) {
   LLVMTypeRef type = LLVMTypeOf(x);
   LLVMValueRef slots[3];
   for (int i = 0; i < 3; ++i) {
     slots[i] = i == 1 && !y ? slots[0] : tn_emit_alloca(e, type, 64);
-    if (i < 2 && (i == 0 || y)) LLVMSetAlignment(LLVMBuildStore(e->b, i == 0 ? x : y, slots[i]), 64);
+    if (i < 2 && (i == 0 || y))
+      LLVMSetAlignment(LLVMBuildStore(e->b, i == 0 ? x : y, slots[i]), 64);
   }
   LLVMTypeRef params[] = {e->i32, e->ptr, e->ptr, e->ptr, e->i64};
   LLVMTypeRef signature = LLVMFunctionType(e->void_type, params, 5, 0);
@@ -41,10 +43,13 @@ static LLVMValueRef call_lanes(tn_emit_t* e, const char* symbol, int function, L
 }
 
 // mask ? f(x) : y, computing f only if a lane needs it: a call out of the hot path.
-static LLVMValueRef rare(tn_emit_t* e, LLVMValueRef mask, LLVMValueRef y, LLVMValueRef x, int function) {
+static LLVMValueRef rare(tn_emit_t* e, LLVMValueRef mask, LLVMValueRef y, LLVMValueRef x,
+                         int function) {
   LLVMTypeRef bits = LLVMIntTypeInContext(e->context, (unsigned)e->lanes);
-  LLVMValueRef any = LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildBitCast(e->b, mask, bits, ""), LLVMConstNull(bits), "");
-  LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), cold = tn_emit_block(e), join = tn_emit_block(e);
+  LLVMValueRef any = LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildBitCast(e->b, mask, bits, ""),
+                                   LLVMConstNull(bits), "");
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(e->b), cold = tn_emit_block(e),
+                    join = tn_emit_block(e);
   LLVMValueRef branch = LLVMBuildCondBr(e->b, any, cold, join);
   LLVMMetadataRef weights[] = {
       LLVMMDStringInContext2(e->context, "branch_weights", 14),
@@ -56,7 +61,9 @@ static LLVMValueRef rare(tn_emit_t* e, LLVMValueRef mask, LLVMValueRef y, LLVMVa
   tn_emit_enter(e, cold);
   // Masks must not live across blocks (they would be taken apart), so the call selects by itself: near lanes too
   // get the value of the whole function, which is the same.
-  const int whole = function == TN_MATH_SIN_FAR ? TN_MATH_SIN : function == TN_MATH_COS_FAR ? TN_MATH_COS : TN_MATH_TAN;
+  const int whole = function == TN_MATH_SIN_FAR   ? TN_MATH_SIN
+                    : function == TN_MATH_COS_FAR ? TN_MATH_COS
+                                                  : TN_MATH_TAN;
   LLVMValueRef far = call_lanes(e, TN_MATH_CALL_F32, whole, x, NULL);
   LLVMBuildBr(e->b, join);
   tn_emit_enter(e, join);
@@ -65,7 +72,8 @@ static LLVMValueRef rare(tn_emit_t* e, LLVMValueRef mask, LLVMValueRef y, LLVMVa
   return phi;
 }
 
-static LLVMValueRef compare_select(tn_emit_t* e, LLVMRealPredicate predicate, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef compare_select(tn_emit_t* e, LLVMRealPredicate predicate, LLVMValueRef a,
+                                   LLVMValueRef b) {
   return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, predicate, a, b, ""), a, b, "");
 }
 
@@ -79,9 +87,11 @@ static LLVMValueRef bit_step(tn_emit_t* e, int op, LLVMValueRef a, LLVMValueRef 
                                  : LLVMBuildXor(e->b, a, b, "");
 }
 
-static LLVMValueRef step(tn_emit_t* e, const tn_math_step_t* s, tn_steps_t* steps, LLVMValueRef x, LLVMValueRef y) {
+static LLVMValueRef step(tn_emit_t* e, const tn_math_step_t* s, tn_steps_t* steps, LLVMValueRef x,
+                         LLVMValueRef y) {
   LLVMBuilderRef b = e->b;
-  LLVMTypeRef fv = tn_emit_vector(e, e->f32), iv = tn_emit_vector(e, e->i32), dv = tn_emit_vector(e, e->f64);
+  LLVMTypeRef fv = tn_emit_vector(e, e->f32), iv = tn_emit_vector(e, e->i32),
+              dv = tn_emit_vector(e, e->f64);
   LLVMValueRef p = s->a >= 0 ? steps->value[s->a] : NULL, q = s->b >= 0 ? steps->value[s->b] : NULL;
   LLVMValueRef r = s->c >= 0 ? steps->value[s->c] : NULL;
   switch ((tn_math_op_t)s->op) {
@@ -123,9 +133,12 @@ static LLVMValueRef step(tn_emit_t* e, const tn_math_step_t* s, tn_steps_t* step
     case TN_MATH_OP_I_AND:
     case TN_MATH_OP_I_OR:
     case TN_MATH_OP_I_XOR: return bit_step(e, s->op, p, q);
-    case TN_MATH_OP_I_SHL: return LLVMBuildShl(b, as_int(e, p), tn_emit_int(e, e->i32, (uint32_t)s->imm.i), "");
-    case TN_MATH_OP_I_SHR: return LLVMBuildAShr(b, as_int(e, p), tn_emit_int(e, e->i32, (uint32_t)s->imm.i), "");
-    case TN_MATH_OP_I_SRL: return LLVMBuildLShr(b, as_int(e, p), tn_emit_int(e, e->i32, (uint32_t)s->imm.i), "");
+    case TN_MATH_OP_I_SHL:
+      return LLVMBuildShl(b, as_int(e, p), tn_emit_int(e, e->i32, (uint32_t)s->imm.i), "");
+    case TN_MATH_OP_I_SHR:
+      return LLVMBuildAShr(b, as_int(e, p), tn_emit_int(e, e->i32, (uint32_t)s->imm.i), "");
+    case TN_MATH_OP_I_SRL:
+      return LLVMBuildLShr(b, as_int(e, p), tn_emit_int(e, e->i32, (uint32_t)s->imm.i), "");
     case TN_MATH_OP_I_IEQ: return LLVMBuildICmp(b, LLVMIntEQ, as_int(e, p), as_int(e, q), "");
     case TN_MATH_OP_I_ILT: return LLVMBuildICmp(b, LLVMIntSLT, as_int(e, p), as_int(e, q), "");
     case TN_MATH_OP_D_FROM_F: return LLVMBuildFPExt(b, p, dv, "");
@@ -148,8 +161,10 @@ LLVMValueRef tn_emit_math(tn_emit_t* e, int op, int dtype, LLVMValueRef a, LLVMV
   const int function = tn_math_call_function(op, dtype);
   if (function < 0) return NULL;
   if (dtype == TN_F64 && op == TN_OP_RSQRT)
-    return LLVMBuildFDiv(e->b, tn_emit_float(e, e->f64, 1), tn_emit_intrinsic1(e, "llvm.sqrt", a), "");
+    return LLVMBuildFDiv(e->b, tn_emit_float(e, e->f64, 1), tn_emit_intrinsic1(e, "llvm.sqrt", a),
+                         "");
   if (dtype == TN_F64) return call_lanes(e, TN_MATH_CALL_F64, function, a, b);
-  if (function >= TN_MATH_COUNT_OF_FUNCTIONS) return call_lanes(e, TN_MATH_CALL_F32, function, a, b);
+  if (function >= TN_MATH_COUNT_OF_FUNCTIONS)
+    return call_lanes(e, TN_MATH_CALL_F32, function, a, b);
   return recipe(e, (tn_math_fn_t)function, a, b);
 }

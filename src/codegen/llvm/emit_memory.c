@@ -9,9 +9,11 @@ static LLVMValueRef byte_offset(tn_emit_t* e, LLVMValueRef base, LLVMValueRef by
   return LLVMBuildInBoundsGEP2(e->b, e->i8, base, &bytes, 1, "");
 }
 
-LLVMValueRef tn_emit_advance(tn_emit_t* e, int operand, LLVMValueRef base, LLVMValueRef count, LLVMValueRef stride) {
+LLVMValueRef tn_emit_advance(tn_emit_t* e, int operand, LLVMValueRef base, LLVMValueRef count,
+                             LLVMValueRef stride) {
   LLVMValueRef distance = LLVMBuildMul(e->b, count, stride, "");
-  if (e->program->operand[operand].kind == TN_OPERAND_INDEX) return LLVMBuildAdd(e->b, base, distance, "");
+  if (e->program->operand[operand].kind == TN_OPERAND_INDEX)
+    return LLVMBuildAdd(e->b, base, distance, "");
   return byte_offset(e, base, distance);
 }
 
@@ -26,7 +28,8 @@ static bool has_masked_access(const tn_emit_t* e, int dtype) {
   return tn_emit_dtype_size(dtype) >= 4 && e->isa >= TN_CODEGEN_AVX2;
 }
 
-static LLVMValueRef masked_load(tn_emit_t* e, LLVMTypeRef type, LLVMValueRef address, unsigned alignment) {
+static LLVMValueRef masked_load(tn_emit_t* e, LLVMTypeRef type, LLVMValueRef address,
+                                unsigned alignment) {
   LLVMTypeRef types[] = {type, e->ptr};
   unsigned id = LLVMLookupIntrinsicID("llvm.masked.load", 16);
   LLVMTypeRef signature = LLVMIntrinsicGetType(e->context, id, types, 2);
@@ -38,8 +41,8 @@ static LLVMValueRef masked_load(tn_emit_t* e, LLVMTypeRef type, LLVMValueRef add
     args[3] = LLVMConstNull(type);
     count = 4;
   }
-  LLVMValueRef call =
-      LLVMBuildCall2(e->b, signature, LLVMGetIntrinsicDeclaration(e->module, id, types, 2), args, count, "");
+  LLVMValueRef call = LLVMBuildCall2(
+      e->b, signature, LLVMGetIntrinsicDeclaration(e->module, id, types, 2), args, count, "");
   if (count == 3) {
     unsigned align = LLVMGetEnumAttributeKindForName("align", 5);
     LLVMAddCallSiteAttribute(call, 1, LLVMCreateEnumAttribute(e->context, align, alignment));
@@ -47,7 +50,8 @@ static LLVMValueRef masked_load(tn_emit_t* e, LLVMTypeRef type, LLVMValueRef add
   return call;
 }
 
-static void masked_store(tn_emit_t* e, LLVMValueRef value, LLVMValueRef address, unsigned alignment) {
+static void masked_store(tn_emit_t* e, LLVMValueRef value, LLVMValueRef address,
+                         unsigned alignment) {
   LLVMTypeRef types[] = {LLVMTypeOf(value), e->ptr};
   unsigned id = LLVMLookupIntrinsicID("llvm.masked.store", 17);
   LLVMTypeRef signature = LLVMIntrinsicGetType(e->context, id, types, 2);
@@ -58,8 +62,8 @@ static void masked_store(tn_emit_t* e, LLVMValueRef value, LLVMValueRef address,
     args[3] = e->mask;
     count = 4;
   }
-  LLVMValueRef call =
-      LLVMBuildCall2(e->b, signature, LLVMGetIntrinsicDeclaration(e->module, id, types, 2), args, count, "");
+  LLVMValueRef call = LLVMBuildCall2(
+      e->b, signature, LLVMGetIntrinsicDeclaration(e->module, id, types, 2), args, count, "");
   if (count == 3) {
     unsigned align = LLVMGetEnumAttributeKindForName("align", 5);
     LLVMAddCallSiteAttribute(call, 2, LLVMCreateEnumAttribute(e->context, align, alignment));
@@ -69,7 +73,8 @@ static void masked_store(tn_emit_t* e, LLVMValueRef value, LLVMValueRef address,
 // Bytes from one lane to the next.
 static LLVMValueRef lane_stride(tn_emit_t* e, int operand) {
   const tn_kernel_operand_t* o = &e->program->operand[operand];
-  if (o->vector == TN_OPERAND_CONTIGUOUS) return tn_emit_i64(e, (int64_t)tn_emit_dtype_size(o->dtype));
+  if (o->vector == TN_OPERAND_CONTIGUOUS)
+    return tn_emit_i64(e, (int64_t)tn_emit_dtype_size(o->dtype));
   return e->stride[operand][e->program->vector_loop];
 }
 
@@ -163,9 +168,12 @@ void tn_emit_store_memory(tn_emit_t* e, int operand, LLVMValueRef x) {
     LLVMValueRef lane = LLVMConstInt(e->i32, 0, 0);
     if (!e->is_uniform) {
       lane = LLVMConstInt(e->i32, (unsigned)e->lanes - 1, 0);
-      if (e->remaining) lane = LLVMBuildTrunc(e->b, LLVMBuildSub(e->b, e->remaining, tn_emit_i64(e, 1), ""), e->i32, "");
+      if (e->remaining)
+        lane = LLVMBuildTrunc(e->b, LLVMBuildSub(e->b, e->remaining, tn_emit_i64(e, 1), ""), e->i32,
+                              "");
     }
-    LLVMSetAlignment(LLVMBuildStore(e->b, LLVMBuildExtractElement(e->b, x, lane, ""), address), alignment);
+    LLVMSetAlignment(LLVMBuildStore(e->b, LLVMBuildExtractElement(e->b, x, lane, ""), address),
+                     alignment);
   } else if (e->remaining && o->vector == TN_OPERAND_CONTIGUOUS && has_masked_access(e, o->dtype)) {
     masked_store(e, x, address, alignment);
   } else if (e->remaining) {

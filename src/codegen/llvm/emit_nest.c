@@ -15,7 +15,8 @@ typedef struct tn_nest {
   uint32_t phase_operands[TN_KERNEL_PHASES];  // operands that a phase touches
   int phase_cost[TN_KERNEL_PHASES];
   LLVMValueRef args, outer_begin, outer_end, vector_begin, vector_end;
-  LLVMValueRef row_slots, index_slots;  // [operand] positions, [outer loop] indices at the current outer point
+  LLVMValueRef row_slots,
+      index_slots;  // [operand] positions, [outer loop] indices at the current outer point
 } tn_nest_t;
 
 static LLVMValueRef field(tn_emit_t* e, LLVMValueRef pointer, LLVMTypeRef type, int64_t index) {
@@ -39,7 +40,8 @@ static void load_args(tn_nest_t* nest) {
   LLVMValueRef scalars = LLVMBuildLoad2(e->b, e->ptr, field(e, nest->args, e->ptr, 3), "");
   for (int k = 0; k < p->operand_count; ++k) {
     e->base[k] = LLVMBuildLoad2(e->b, base_type(e, k), field(e, ptrs, e->i64, k), "");
-    for (int l = 0; l < p->loop_count; ++l) e->stride[k][l] = load_i64(e, strides, (int64_t)k * p->loop_count + l);
+    for (int l = 0; l < p->loop_count; ++l)
+      e->stride[k][l] = load_i64(e, strides, (int64_t)k * p->loop_count + l);
   }
   for (int l = 0; l < p->loop_count; ++l) e->dim[l] = load_i64(e, dims, l);
   for (int i = 0; i < p->inst_count; ++i) {
@@ -60,7 +62,9 @@ static void emit_body(tn_nest_t* nest, int phase, LLVMValueRef* accs) {
     if (inst->phase != phase) continue;
     LLVMValueRef a = e->value[inst->a];
     switch (inst->op) {
-      case TN_KOP_LOAD: e->value[i] = e->splat[i] ? e->splat[i] : tn_emit_load(e, inst->index); break;
+      case TN_KOP_LOAD:
+        e->value[i] = e->splat[i] ? e->splat[i] : tn_emit_load(e, inst->index);
+        break;
       case TN_KOP_STORE: tn_emit_store(e, inst->index, a); break;
       case TN_KOP_SCALAR: e->value[i] = e->scalar[i]; break;
       case TN_KOP_INDEX: e->value[i] = tn_emit_index(e, inst->index); break;
@@ -68,7 +72,8 @@ static void emit_body(tn_nest_t* nest, int phase, LLVMValueRef* accs) {
         const int dtype = tn_emit_is_small_float(inst->dtype) ? TN_F32 : inst->dtype;
         LLVMValueRef next = tn_emit_combine(e, inst->index, dtype, accs[i], a);
         // Lanes behind the end of a reduced row keep their sum; those of a parallel tail are never stored.
-        if (e->remaining && nest->is_reduced_vector) next = LLVMBuildSelect(e->b, e->mask, next, accs[i], "");
+        if (e->remaining && nest->is_reduced_vector)
+          next = LLVMBuildSelect(e->b, e->mask, next, accs[i], "");
         accs[i] = next;
         break;
       }
@@ -92,7 +97,8 @@ static void hoist_scalar_loads(tn_nest_t* nest, int phase) {
     const tn_kernel_inst_t* inst = &p->inst[i];
     if (inst->phase != phase || !is_load(inst)) continue;
     const tn_kernel_operand_t* o = &p->operand[inst->index];
-    if (o->kind == TN_OPERAND_INPUT && o->vector == TN_OPERAND_SCALAR) e->splat[i] = tn_emit_load(e, inst->index);
+    if (o->kind == TN_OPERAND_INPUT && o->vector == TN_OPERAND_SCALAR)
+      e->splat[i] = tn_emit_load(e, inst->index);
   }
 }
 static void forget_scalar_loads(tn_emit_t* e) { memset(e->splat, 0, sizeof e->splat); }
@@ -108,10 +114,10 @@ static void leave_tail(tn_emit_t* e) { e->remaining = e->mask = NULL; }
 // ---- accumulators ------------------------------------------------------------------------------------------
 typedef struct tn_accs {
   int count;
-  int inst[TN_KERNEL_INSTRUCTIONS];  // ACC instructions of the phase
-  int dtype[TN_KERNEL_INSTRUCTIONS]; // as accumulated
+  int inst[TN_KERNEL_INSTRUCTIONS];            // ACC instructions of the phase
+  int dtype[TN_KERNEL_INSTRUCTIONS];           // as accumulated
   LLVMValueRef slots[TN_KERNEL_INSTRUCTIONS];  // 64 lanes in memory, reduced vector loops only
-  bool in_registers;          // one short reduction without outer reduced loops: |part| instead of memory
+  bool in_registers;  // one short reduction without outer reduced loops: |part| instead of memory
   LLVMValueRef part[LANES];
 } tn_accs_t;
 
@@ -127,22 +133,27 @@ static void find_accs(tn_nest_t* nest, int phase, tn_accs_t* accs) {
   for (int i = 0; i < p->inst_count; ++i) {
     if (p->inst[i].phase != phase || p->inst[i].op != TN_KOP_ACC) continue;
     accs->inst[accs->count] = i;
-    accs->dtype[accs->count++] = tn_emit_is_small_float(p->inst[i].dtype) ? TN_F32 : p->inst[i].dtype;
+    accs->dtype[accs->count++] =
+        tn_emit_is_small_float(p->inst[i].dtype) ? TN_F32 : p->inst[i].dtype;
   }
   // Masks make poor loop values, so those of BOOL stay in memory.
-  accs->in_registers = is_short(nest, phase, accs) && nest->reduced_count == 0 && accs->dtype[0] != TN_BOOL;
+  accs->in_registers =
+      is_short(nest, phase, accs) && nest->reduced_count == 0 && accs->dtype[0] != TN_BOOL;
 }
 
 static LLVMValueRef acc_slot(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane) {
-  return LLVMBuildInBoundsGEP2(e->b, tn_emit_memory_type(e, accs->dtype[which]), accs->slots[which], &lane, 1, "");
+  return LLVMBuildInBoundsGEP2(e->b, tn_emit_memory_type(e, accs->dtype[which]), accs->slots[which],
+                               &lane, 1, "");
 }
-static LLVMValueRef load_acc_memory(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane) {
+static LLVMValueRef load_acc_memory(tn_emit_t* e, const tn_accs_t* accs, int which,
+                                    LLVMValueRef lane) {
   LLVMTypeRef type = tn_emit_vector(e, tn_emit_memory_type(e, accs->dtype[which]));
   LLVMValueRef x = LLVMBuildLoad2(e->b, type, acc_slot(e, accs, which, lane), "");
   LLVMSetAlignment(x, (unsigned)(tn_emit_dtype_size(accs->dtype[which]) * (size_t)e->lanes));
   return x;
 }
-static void store_acc_memory(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane, LLVMValueRef x) {
+static void store_acc_memory(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane,
+                             LLVMValueRef x) {
   LLVMValueRef store = LLVMBuildStore(e->b, x, acc_slot(e, accs, which, lane));
   LLVMSetAlignment(store, (unsigned)(tn_emit_dtype_size(accs->dtype[which]) * (size_t)e->lanes));
   // Else load, select, store become one masked store, which takes tens of cycles and cannot be forwarded.
@@ -152,8 +163,10 @@ static LLVMValueRef load_acc(tn_emit_t* e, const tn_accs_t* accs, int which, LLV
   LLVMValueRef x = load_acc_memory(e, accs, which, lane);
   return accs->dtype[which] == TN_BOOL ? tn_emit_widen(e, TN_BOOL, x) : x;
 }
-static void store_acc(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane, LLVMValueRef x) {
-  store_acc_memory(e, accs, which, lane, accs->dtype[which] == TN_BOOL ? tn_emit_narrow(e, TN_BOOL, x) : x);
+static void store_acc(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane,
+                      LLVMValueRef x) {
+  store_acc_memory(e, accs, which, lane,
+                   accs->dtype[which] == TN_BOOL ? tn_emit_narrow(e, TN_BOOL, x) : x);
 }
 
 // Combines 64 lanes by halving; the result in every lane, rounded to the dtype of the instruction.
@@ -163,21 +176,24 @@ static LLVMValueRef combine_lanes(tn_emit_t* e, const tn_accs_t* accs, int which
   int count = LANES / e->lanes;
   LLVMValueRef part[LANES];
   for (int i = 0; i < count; ++i)
-    part[i] = accs->in_registers ? accs->part[i] : load_acc(e, accs, which, tn_emit_i64(e, (int64_t)i * e->lanes));
+    part[i] = accs->in_registers ? accs->part[i]
+                                 : load_acc(e, accs, which, tn_emit_i64(e, (int64_t)i * e->lanes));
   for (; count > 1; count /= 2) {
     for (int i = 0; i < count / 2; ++i)
       part[i] = tn_emit_combine(e, inst->index, dtype, part[i], part[i + count / 2]);
   }
   LLVMValueRef lanes[LANES];
   for (int half = e->lanes / 2; half >= 1; half /= 2) {
-    for (int i = 0; i < e->lanes; ++i) lanes[i] = LLVMConstInt(e->i32, (unsigned)((i + half) % e->lanes), 0);
+    for (int i = 0; i < e->lanes; ++i)
+      lanes[i] = LLVMConstInt(e->i32, (unsigned)((i + half) % e->lanes), 0);
     LLVMValueRef other = LLVMBuildShuffleVector(e->b, part[0], LLVMGetPoison(LLVMTypeOf(part[0])),
                                                 LLVMConstVector(lanes, (unsigned)e->lanes), "");
     part[0] = tn_emit_combine(e, inst->index, dtype, part[0], other);
   }
   // Only lane 0 has combined in the right order.
-  LLVMValueRef first = LLVMBuildShuffleVector(e->b, part[0], LLVMGetPoison(LLVMTypeOf(part[0])),
-                                              LLVMConstNull(LLVMVectorType(e->i32, (unsigned)e->lanes)), "");
+  LLVMValueRef first =
+      LLVMBuildShuffleVector(e->b, part[0], LLVMGetPoison(LLVMTypeOf(part[0])),
+                             LLVMConstNull(LLVMVectorType(e->i32, (unsigned)e->lanes)), "");
   return tn_emit_round(e, inst->dtype, first);
 }
 
@@ -190,8 +206,8 @@ typedef struct tn_walk {
   int loop_index, extra;
 } tn_walk_t;
 
-static void walk_begin(tn_emit_t* e, tn_walk_t* walk, int loop_index, uint32_t operands, LLVMValueRef* extra,
-                       int extra_count) {
+static void walk_begin(tn_emit_t* e, tn_walk_t* walk, int loop_index, uint32_t operands,
+                       LLVMValueRef* extra, int extra_count) {
   walk->operands = operands;
   walk->loop_index = loop_index;
   walk->extra = extra_count;
@@ -226,7 +242,8 @@ static void walk_end(tn_emit_t* e, tn_walk_t* walk, LLVMValueRef* extra) {
 }
 
 // LOOP phase under a parallel vector loop: all reduced loops around the body, accumulators in registers.
-static void emit_reduced_nest(tn_nest_t* nest, int phase, int depth, LLVMValueRef* accs, const tn_accs_t* list) {
+static void emit_reduced_nest(tn_nest_t* nest, int phase, int depth, LLVMValueRef* accs,
+                              const tn_accs_t* list) {
   tn_emit_t* e = nest->e;
   if (depth == nest->reduced_count) {
     emit_body(nest, phase, accs);
@@ -235,7 +252,8 @@ static void emit_reduced_nest(tn_nest_t* nest, int phase, int depth, LLVMValueRe
   LLVMValueRef carried[TN_KERNEL_INSTRUCTIONS];
   for (int i = 0; i < list->count; ++i) carried[i] = accs[list->inst[i]];
   tn_walk_t walk;
-  walk_begin(e, &walk, nest->first_reduced + depth, nest->phase_operands[phase], carried, list->count);
+  walk_begin(e, &walk, nest->first_reduced + depth, nest->phase_operands[phase], carried,
+             list->count);
   for (int i = 0; i < list->count; ++i) accs[list->inst[i]] = carried[i];
   emit_reduced_nest(nest, phase, depth + 1, accs, list);
   for (int i = 0; i < list->count; ++i) carried[i] = accs[list->inst[i]];
@@ -278,9 +296,11 @@ static void emit_memory_step(tn_nest_t* nest, const tn_span_t* span, LLVMValueRe
   tn_emit_t* e = nest->e;
   LLVMValueRef accs[TN_KERNEL_INSTRUCTIONS];
   lane = LLVMBuildAnd(e->b, lane, tn_emit_i64(e, LANES - 1), "");
-  for (int i = 0; i < span->list->count; ++i) accs[span->list->inst[i]] = load_acc(e, span->list, i, lane);
+  for (int i = 0; i < span->list->count; ++i)
+    accs[span->list->inst[i]] = load_acc(e, span->list, i, lane);
   emit_body(nest, span->phase, accs);
-  for (int i = 0; i < span->list->count; ++i) store_acc(e, span->list, i, lane, accs[span->list->inst[i]]);
+  for (int i = 0; i < span->list->count; ++i)
+    store_acc(e, span->list, i, lane, accs[span->list->inst[i]]);
 }
 
 static void emit_turn(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef lane) {
@@ -293,7 +313,10 @@ static void emit_turn(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef lane)
 
 static tn_span_t make_span(tn_nest_t* nest, int phase, const tn_accs_t* list) {
   enum { TWO_COPIES_COST = 6 };  // shorter bodies are cheaper to write twice than to stage
-  enum { UNROLL_COST = 4, UNROLL = 4 };  // the shortest are bound by the instructions of the loop itself
+  enum {
+    UNROLL_COST = 4,
+    UNROLL = 4
+  };  // the shortest are bound by the instructions of the loop itself
   const tn_kernel_program_t* p = nest->e->program;
   tn_span_t span = {.phase = phase, .list = list};
   int cost = 0;
@@ -309,12 +332,14 @@ static tn_span_t make_span(tn_nest_t* nest, int phase, const tn_accs_t* list) {
     *(inst->op == TN_KOP_LOAD ? &span.loads : &span.stores) |= 1u << inst->index;
   }
   span.unroll = phase < 0 && nest->reduced_count == 0 && cost <= UNROLL_COST ? UNROLL : 1;
-  span.is_single = cost > TWO_COPIES_COST && !has_scalar_store && (phase >= 0 || nest->reduced_count == 0);
+  span.is_single =
+      cost > TWO_COPIES_COST && !has_scalar_store && (phase >= 0 || nest->reduced_count == 0);
   return span;
 }
 
 // Elements [start, count) of the vector loop: whole vectors, then the tail by a second copy of the body.
-static void emit_two_copies(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef start, LLVMValueRef count) {
+static void emit_two_copies(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef start,
+                            LLVMValueRef count) {
   tn_emit_t* e = nest->e;
   LLVMValueRef whole = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -(int64_t)e->lanes), "");
   tn_emit_loop_t loop;
@@ -324,8 +349,9 @@ static void emit_two_copies(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef
     LLVMValueRef limit = unroll > 1 ? LLVMBuildAnd(e->b, count, tn_emit_i64(e, -step), "") : whole;
     tn_emit_loop_begin(e, &loop, start, limit, step);
     for (int j = 0; j < unroll; ++j) {
-      e->index = j == 0 ? loop.index
-                        : LLVMBuildNSWAdd(e->b, loop.index, tn_emit_i64(e, (int64_t)j * e->lanes), "");
+      e->index = j == 0
+                     ? loop.index
+                     : LLVMBuildNSWAdd(e->b, loop.index, tn_emit_i64(e, (int64_t)j * e->lanes), "");
       emit_turn(nest, span, e->index);
     }
     tn_emit_loop_end(e, &loop, NULL);
@@ -334,7 +360,8 @@ static void emit_two_copies(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef
 
   LLVMBasicBlockRef tail = tn_emit_block(e), done = tn_emit_block(e);
   LLVMValueRef remaining = LLVMBuildNSWSub(e->b, count, whole, "");
-  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, remaining, tn_emit_i64(e, 0), ""), tail, done);
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, remaining, tn_emit_i64(e, 0), ""), tail,
+                  done);
   tn_emit_enter(e, tail);
   enter_tail(e, remaining);
   e->index = whole;
@@ -358,11 +385,13 @@ static LLVMValueRef two_way(tn_emit_t* e, LLVMValueRef first, LLVMBasicBlockRef 
 
 // The same with one body: the tail's elements are copied to stack buffers, the loop runs once more over them, and
 // results are copied back. Halves the work of the code generator on long bodies.
-static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef start, LLVMValueRef count) {
+static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef start,
+                          LLVMValueRef count) {
   tn_emit_t* e = nest->e;
   const tn_kernel_program_t* p = e->program;
   const int v = p->vector_loop;
-  LLVMBasicBlockRef pass = tn_emit_block(e), body = tn_emit_block(e), end = tn_emit_block(e), test = tn_emit_block(e);
+  LLVMBasicBlockRef pass = tn_emit_block(e), body = tn_emit_block(e), end = tn_emit_block(e),
+                    test = tn_emit_block(e);
   LLVMBasicBlockRef tail = tn_emit_block(e), out = tn_emit_block(e), done = tn_emit_block(e);
   LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b);
   LLVMValueRef whole = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -(int64_t)e->lanes), "");
@@ -380,8 +409,10 @@ static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef s
     real.base[k] = e->base[k];
     real.stride[k] = e->stride[k][v];
     const bool is_index = o->kind == TN_OPERAND_INDEX && o->vector != TN_OPERAND_SCALAR;
-    if (is_index || (span->loads | span->stores) >> k & 1) used.base[k] = two_way(e, e->base[k], before);
-    if (!is_index && used.base[k] && o->vector == TN_OPERAND_STRIDED) used.stride[k] = two_way(e, e->stride[k][v], before);
+    if (is_index || (span->loads | span->stores) >> k & 1)
+      used.base[k] = two_way(e, e->base[k], before);
+    if (!is_index && used.base[k] && o->vector == TN_OPERAND_STRIDED)
+      used.stride[k] = two_way(e, e->stride[k][v], before);
     if (used.base[k]) e->base[k] = used.base[k];
     if (used.stride[k]) e->stride[k][v] = used.stride[k];
   }
@@ -399,7 +430,8 @@ static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef s
   tn_emit_enter(e, end);
   LLVMBuildCondBr(e->b, is_tail, out, test);
   tn_emit_enter(e, test);
-  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, remaining, tn_emit_i64(e, 0), ""), tail, done);
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, remaining, tn_emit_i64(e, 0), ""), tail,
+                  done);
   memcpy(e->base, real.base, sizeof e->base);
   for (int k = 0; k < p->operand_count; ++k) e->stride[k][v] = real.stride[k];
 
@@ -407,7 +439,8 @@ static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef s
   tn_emit_enter(e, tail);
   enter_tail(e, remaining);
   e->index = whole;
-  LLVMValueRef saved[TN_KERNEL_INSTRUCTIONS], lane = LLVMBuildAnd(e->b, whole, tn_emit_i64(e, LANES - 1), "");
+  LLVMValueRef saved[TN_KERNEL_INSTRUCTIONS],
+      lane = LLVMBuildAnd(e->b, whole, tn_emit_i64(e, LANES - 1), "");
   for (int i = 0; span->list && i < span->list->count; ++i) {
     LLVMValueRef x = load_acc_memory(e, span->list, i, lane);
     saved[i] = tn_emit_alloca(e, LLVMTypeOf(x), 64);
@@ -418,7 +451,8 @@ static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef s
     LLVMSetAlignment(LLVMBuildStore(e->b, tn_emit_load_memory(e, k), tn_emit_stage(e, k)), 64);
   }
   LLVMBasicBlockRef tail_end = LLVMGetInsertBlock(e->b);
-  LLVMValueRef yes = LLVMConstInt(e->i1, 1, 0), zero = tn_emit_i64(e, 0), one_vector = tn_emit_i64(e, e->lanes);
+  LLVMValueRef yes = LLVMConstInt(e->i1, 1, 0), zero = tn_emit_i64(e, 0),
+               one_vector = tn_emit_i64(e, e->lanes);
   LLVMAddIncoming(is_tail, &yes, &tail_end, 1);
   LLVMAddIncoming(first, &zero, &tail_end, 1);
   LLVMAddIncoming(limit, &one_vector, &tail_end, 1);
@@ -426,8 +460,9 @@ static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef s
   for (int k = 0; k < p->operand_count; ++k) {
     if (!used.base[k]) continue;
     const tn_kernel_operand_t* o = &p->operand[k];
-    LLVMValueRef base = o->kind == TN_OPERAND_INDEX ? tn_emit_advance(e, k, e->base[k], whole, e->stride[k][v])
-                                                    : tn_emit_stage(e, k);
+    LLVMValueRef base = o->kind == TN_OPERAND_INDEX
+                            ? tn_emit_advance(e, k, e->base[k], whole, e->stride[k][v])
+                            : tn_emit_stage(e, k);
     LLVMValueRef stride = tn_emit_i64(e, (int64_t)tn_emit_dtype_size(o->dtype));
     LLVMAddIncoming(used.base[k], &base, &tail_end, 1);
     if (used.stride[k]) LLVMAddIncoming(used.stride[k], &stride, &tail_end, 1);
@@ -456,7 +491,8 @@ static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef s
   tn_emit_enter(e, done);
 }
 
-static void emit_span(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef start, LLVMValueRef count) {
+static void emit_span(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef start,
+                      LLVMValueRef count) {
   if (span->is_single) {
     emit_one_copy(nest, span, start, count);
   } else {
@@ -483,7 +519,9 @@ static void emit_parallel_row(tn_nest_t* nest) {
   forget_scalar_loads(e);
 }
 
-static LLVMValueRef first_lane(tn_emit_t* e, int part) { return tn_emit_i64(e, (int64_t)part * e->lanes); }
+static LLVMValueRef first_lane(tn_emit_t* e, int part) {
+  return tn_emit_i64(e, (int64_t)part * e->lanes);
+}
 
 // The blocks of 64 elements of a reduced row with a short body: accumulators in registers, all 64 lanes a turn.
 static LLVMValueRef emit_blocks(tn_nest_t* nest, int phase, tn_accs_t* list, LLVMValueRef count) {
@@ -491,8 +529,10 @@ static LLVMValueRef emit_blocks(tn_nest_t* nest, int phase, tn_accs_t* list, LLV
   const int parts = LANES / e->lanes;
   tn_emit_loop_t loop;
   LLVMValueRef blocks = LLVMBuildAnd(e->b, count, tn_emit_i64(e, -LANES), "");
-  LLVMValueRef identity = tn_emit_identity(e, e->program->inst[list->inst[0]].index, list->dtype[0]);
-  for (int j = 0; j < parts; ++j) loop.initial[j] = list->in_registers ? identity : load_acc(e, list, 0, first_lane(e, j));
+  LLVMValueRef identity =
+      tn_emit_identity(e, e->program->inst[list->inst[0]].index, list->dtype[0]);
+  for (int j = 0; j < parts; ++j)
+    loop.initial[j] = list->in_registers ? identity : load_acc(e, list, 0, first_lane(e, j));
   loop.carried_count = parts;
   tn_emit_loop_begin(e, &loop, tn_emit_i64(e, 0), blocks, LANES);
   LLVMValueRef next[LANES], accs[TN_KERNEL_INSTRUCTIONS];
@@ -521,7 +561,8 @@ static void emit_reduced_row(tn_nest_t* nest, int phase, tn_accs_t* list) {
   }
   start = emit_blocks(nest, phase, list, count);
   // What is left of the row goes through memory, because its lanes are counted at run time.
-  LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), rest = tn_emit_block(e), join = tn_emit_block(e);
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(e->b), rest = tn_emit_block(e),
+                    join = tn_emit_block(e);
   if (list->in_registers) {
     LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, start, count, ""), rest, join);
     tn_emit_enter(e, rest);
@@ -541,7 +582,8 @@ static void emit_reduced_row(tn_nest_t* nest, int phase, tn_accs_t* list) {
   tn_emit_enter(e, join);
   for (int j = 0; j < parts; ++j) {
     LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(after[j]), "");
-    LLVMAddIncoming(phi, (LLVMValueRef[]){list->part[j], after[j]}, (LLVMBasicBlockRef[]){before, rest_end}, 2);
+    LLVMAddIncoming(phi, (LLVMValueRef[]){list->part[j], after[j]},
+                    (LLVMBasicBlockRef[]){before, rest_end}, 2);
     list->part[j] = phi;
   }
 }
@@ -576,7 +618,8 @@ static void emit_reduced_point(tn_nest_t* nest) {
       LLVMTypeRef type = LLVMVectorType(tn_emit_memory_type(e, list.dtype[i]), LANES);
       list.slots[i] = tn_emit_alloca(e, type, 64);
       LLVMValueRef identity = tn_emit_identity(e, p->inst[list.inst[i]].index, list.dtype[i]);
-      for (int j = 0; !list.in_registers && j < LANES; j += e->lanes) store_acc(e, &list, i, tn_emit_i64(e, j), identity);
+      for (int j = 0; !list.in_registers && j < LANES; j += e->lanes)
+        store_acc(e, &list, i, tn_emit_i64(e, j), identity);
     }
     emit_reduced_outer(nest, phase, 0, &list);
     for (int i = 0; i < list.count; ++i) e->value[list.inst[i]] = combine_lanes(e, &list, i);
@@ -584,14 +627,17 @@ static void emit_reduced_point(tn_nest_t* nest) {
 }
 
 // ---- outer points ------------------------------------------------------------------------------------------
-static LLVMValueRef slot(tn_emit_t* e, LLVMValueRef slots, int index) { return field(e, slots, e->i64, index); }
+static LLVMValueRef slot(tn_emit_t* e, LLVMValueRef slots, int index) {
+  return field(e, slots, e->i64, index);
+}
 
 // Positions of all operands at the outer indices in |index_slots|.
 static void place_row(tn_nest_t* nest, LLVMValueRef* index) {
   tn_emit_t* e = nest->e;
   for (int k = 0; k < e->program->operand_count; ++k) {
     LLVMValueRef base = e->base[k];
-    for (int l = 0; l < nest->outer_count; ++l) base = tn_emit_advance(e, k, base, index[l], e->stride[k][l]);
+    for (int l = 0; l < nest->outer_count; ++l)
+      base = tn_emit_advance(e, k, base, index[l], e->stride[k][l]);
     LLVMBuildStore(e->b, base, slot(e, nest->row_slots, k));
   }
 }
@@ -608,7 +654,8 @@ static void emit_outer(tn_nest_t* nest) {
   tn_emit_t* e = nest->e;
   const tn_kernel_program_t* p = e->program;
   LLVMBasicBlockRef work = tn_emit_block(e), done = tn_emit_block(e);
-  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, nest->outer_begin, nest->outer_end, ""), work, done);
+  LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, nest->outer_begin, nest->outer_end, ""),
+                  work, done);
   tn_emit_enter(e, work);
   if (nest->outer_count == 0) {
     emit_point(nest);
@@ -637,7 +684,8 @@ static void emit_outer(tn_nest_t* nest) {
   // Next outer point: usually a step along the last outer loop, else carry and place anew.
   const int last = nest->outer_count - 1;
   LLVMBasicBlockRef step = tn_emit_block(e), carry = tn_emit_block(e), next = tn_emit_block(e);
-  LLVMValueRef at = LLVMBuildNSWAdd(e->b, load_i64(e, nest->index_slots, last), tn_emit_i64(e, 1), "");
+  LLVMValueRef at =
+      LLVMBuildNSWAdd(e->b, load_i64(e, nest->index_slots, last), tn_emit_i64(e, 1), "");
   LLVMValueRef is_inside = LLVMBuildICmp(e->b, LLVMIntSLT, at, e->dim[last], "");
   LLVMBuildCondBr(e->b, last == 0 ? LLVMConstInt(e->i1, 1, 0) : is_inside, step, carry);
   tn_emit_enter(e, step);

@@ -8,16 +8,22 @@ static LLVMValueRef lane_int(const tn_emit_t* e, int dtype, uint64_t value) {
 static unsigned width_of(const tn_emit_t* e, int dtype) {
   return LLVMGetIntTypeWidth(tn_emit_element_type(e, dtype));
 }
-static LLVMTypeRef bits_type(const tn_emit_t* e, int dtype) { return dtype == TN_F64 ? e->i64 : e->i32; }
+static LLVMTypeRef bits_type(const tn_emit_t* e, int dtype) {
+  return dtype == TN_F64 ? e->i64 : e->i32;
+}
 static LLVMValueRef to_bits(tn_emit_t* e, int dtype, LLVMValueRef x) {
   return LLVMBuildBitCast(e->b, x, tn_emit_vector(e, bits_type(e, dtype)), "");
 }
 static LLVMValueRef from_bits(tn_emit_t* e, int dtype, LLVMValueRef x) {
   return LLVMBuildBitCast(e->b, x, tn_emit_vector(e, tn_emit_element_type(e, dtype)), "");
 }
-static uint64_t sign_bit(int dtype) { return dtype == TN_F64 ? UINT64_C(1) << 63 : UINT64_C(1) << 31; }
+static uint64_t sign_bit(int dtype) {
+  return dtype == TN_F64 ? UINT64_C(1) << 63 : UINT64_C(1) << 31;
+}
 
-static LLVMValueRef float_abs(tn_emit_t* e, LLVMValueRef x) { return tn_emit_intrinsic1(e, "llvm.fabs", x); }
+static LLVMValueRef float_abs(tn_emit_t* e, LLVMValueRef x) {
+  return tn_emit_intrinsic1(e, "llvm.fabs", x);
+}
 
 static LLVMValueRef copy_sign(tn_emit_t* e, int dtype, LLVMValueRef magnitude, LLVMValueRef sign) {
   LLVMValueRef mask = tn_emit_int(e, bits_type(e, dtype), sign_bit(dtype));
@@ -31,8 +37,11 @@ static LLVMValueRef extreme(tn_emit_t* e, bool is_max, int dtype, LLVMValueRef a
   if (dtype == TN_BOOL) return is_max ? LLVMBuildOr(e->b, a, b, "") : LLVMBuildAnd(e->b, a, b, "");
   if (!tn_emit_is_float(dtype)) {
     const bool is_signed = tn_emit_is_signed(dtype);
-    return tn_emit_intrinsic2(e, is_max ? is_signed ? "llvm.smax" : "llvm.umax"
-                                        : is_signed ? "llvm.smin" : "llvm.umin", a, b);
+    return tn_emit_intrinsic2(e,
+                              is_max      ? is_signed ? "llvm.smax" : "llvm.umax"
+                              : is_signed ? "llvm.smin"
+                                          : "llvm.umin",
+                              a, b);
   }
   LLVMValueRef is_better = LLVMBuildFCmp(e->b, is_max ? LLVMRealOGT : LLVMRealOLT, a, b, "");
   LLVMValueRef best = LLVMBuildSelect(e->b, is_better, a, b, "");
@@ -42,14 +51,17 @@ static LLVMValueRef extreme(tn_emit_t* e, bool is_max, int dtype, LLVMValueRef a
 // Quotient of integers of up to 32 bits by a divisor that is not 0, nor -1 if signed: the truncated f64 quotient is
 // exact (f32 for up to 16 bits), and there are no vector instructions for integers.
 static LLVMValueRef narrow_quotient(tn_emit_t* e, int dtype, LLVMValueRef a, LLVMValueRef b) {
-  LLVMTypeRef real = tn_emit_vector(e, tn_emit_dtype_size(dtype) == 4 ? e->f64 : e->f32), own = LLVMTypeOf(a);
+  LLVMTypeRef real = tn_emit_vector(e, tn_emit_dtype_size(dtype) == 4 ? e->f64 : e->f32),
+              own = LLVMTypeOf(a);
   LLVMTypeRef wide = tn_emit_vector(e, e->i32);
   if (tn_emit_is_signed(dtype)) {
-    LLVMValueRef q = LLVMBuildFDiv(e->b, LLVMBuildSIToFP(e->b, a, real, ""), LLVMBuildSIToFP(e->b, b, real, ""), "");
+    LLVMValueRef q = LLVMBuildFDiv(e->b, LLVMBuildSIToFP(e->b, a, real, ""),
+                                   LLVMBuildSIToFP(e->b, b, real, ""), "");
     q = LLVMBuildFPToSI(e->b, q, wide, "");
     return own == wide ? q : LLVMBuildTrunc(e->b, q, own, "");
   }
-  LLVMValueRef q = LLVMBuildFDiv(e->b, LLVMBuildUIToFP(e->b, a, real, ""), LLVMBuildUIToFP(e->b, b, real, ""), "");
+  LLVMValueRef q = LLVMBuildFDiv(e->b, LLVMBuildUIToFP(e->b, a, real, ""),
+                                 LLVMBuildUIToFP(e->b, b, real, ""), "");
   if (own != wide) return LLVMBuildTrunc(e->b, LLVMBuildFPToSI(e->b, q, wide, ""), own, "");
   return LLVMBuildFPToUI(e->b, q, wide, "");
 }
@@ -60,7 +72,8 @@ static LLVMValueRef quotient(tn_emit_t* e, int dtype, LLVMValueRef a, LLVMValueR
 }
 
 // x / 0 and x % 0 are 0, INT_MIN / -1 wraps: the divisor is replaced where the instruction would trap.
-static LLVMValueRef int_divide(tn_emit_t* e, int dtype, bool is_remainder, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef int_divide(tn_emit_t* e, int dtype, bool is_remainder, LLVMValueRef a,
+                               LLVMValueRef b) {
   LLVMValueRef is_zero = LLVMBuildICmp(e->b, LLVMIntEQ, b, zero_like(b), "");
   LLVMValueRef divisor = LLVMBuildSelect(e->b, is_zero, lane_int(e, dtype, 1), b, "");
   LLVMValueRef is_minus_one = NULL;
@@ -70,7 +83,8 @@ static LLVMValueRef int_divide(tn_emit_t* e, int dtype, bool is_remainder, LLVMV
   }
   LLVMValueRef result = quotient(e, dtype, a, divisor);
   if (is_remainder) {
-    result = LLVMBuildSub(e->b, a, LLVMBuildMul(e->b, result, divisor, ""), "");  // by 1: 0, as by -1
+    result =
+        LLVMBuildSub(e->b, a, LLVMBuildMul(e->b, result, divisor, ""), "");  // by 1: 0, as by -1
   } else if (is_minus_one) {
     result = LLVMBuildSelect(e->b, is_minus_one, LLVMBuildNeg(e->b, a, ""), result, "");
   }
@@ -84,14 +98,19 @@ static LLVMValueRef shift(tn_emit_t* e, int op, int dtype, LLVMValueRef a, LLVMV
   LLVMValueRef most = lane_int(e, dtype, width - 1);
   LLVMValueRef amount = LLVMBuildSelect(e->b, is_inside, b, most, "");
   if (op == TN_OP_SHR_A) return LLVMBuildAShr(e->b, a, amount, "");
-  LLVMValueRef shifted = op == TN_OP_SHL ? LLVMBuildShl(e->b, a, amount, "") : LLVMBuildLShr(e->b, a, amount, "");
+  LLVMValueRef shifted =
+      op == TN_OP_SHL ? LLVMBuildShl(e->b, a, amount, "") : LLVMBuildLShr(e->b, a, amount, "");
   return LLVMBuildSelect(e->b, is_inside, shifted, zero_like(a), "");
 }
 
-static LLVMValueRef compare(tn_emit_t* e, int direction, int dtype, LLVMValueRef a, LLVMValueRef b) {
-  static const LLVMRealPredicate real[] = {LLVMRealOEQ, LLVMRealUNE, LLVMRealOLT, LLVMRealOLE, LLVMRealOGT, LLVMRealOGE};
-  static const LLVMIntPredicate with_sign[] = {LLVMIntEQ, LLVMIntNE, LLVMIntSLT, LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
-  static const LLVMIntPredicate without[] = {LLVMIntEQ, LLVMIntNE, LLVMIntULT, LLVMIntULE, LLVMIntUGT, LLVMIntUGE};
+static LLVMValueRef compare(tn_emit_t* e, int direction, int dtype, LLVMValueRef a,
+                            LLVMValueRef b) {
+  static const LLVMRealPredicate real[] = {LLVMRealOEQ, LLVMRealUNE, LLVMRealOLT,
+                                           LLVMRealOLE, LLVMRealOGT, LLVMRealOGE};
+  static const LLVMIntPredicate with_sign[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntSLT,
+                                               LLVMIntSLE, LLVMIntSGT, LLVMIntSGE};
+  static const LLVMIntPredicate without[] = {LLVMIntEQ,  LLVMIntNE,  LLVMIntULT,
+                                             LLVMIntULE, LLVMIntUGT, LLVMIntUGE};
   if (tn_emit_is_float(dtype)) return LLVMBuildFCmp(e->b, real[direction], a, b, "");
   return LLVMBuildICmp(e->b, (tn_emit_is_signed(dtype) ? with_sign : without)[direction], a, b, "");
 }
@@ -102,14 +121,16 @@ static LLVMValueRef int_power(tn_emit_t* e, int dtype, LLVMValueRef a, LLVMValue
   LLVMValueRef one = lane_int(e, dtype, 1);
   const unsigned width = width_of(e, dtype);
   for (unsigned i = 0; i < width; ++i) {
-    LLVMValueRef bit = LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, b, lane_int(e, dtype, i), ""), one, "");
+    LLVMValueRef bit =
+        LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, b, lane_int(e, dtype, i), ""), one, "");
     LLVMValueRef is_set = LLVMBuildICmp(e->b, LLVMIntNE, bit, zero_like(b), "");
     result = LLVMBuildSelect(e->b, is_set, LLVMBuildMul(e->b, result, square, ""), result, "");
     if (i + 1 < width) square = LLVMBuildMul(e->b, square, square, "");
   }
   if (!tn_emit_is_signed(dtype)) return result;
   LLVMValueRef is_negative = LLVMBuildICmp(e->b, LLVMIntSLT, b, zero_like(b), "");
-  LLVMValueRef is_odd = LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, b, one, ""), zero_like(b), "");
+  LLVMValueRef is_odd =
+      LLVMBuildICmp(e->b, LLVMIntNE, LLVMBuildAnd(e->b, b, one, ""), zero_like(b), "");
   LLVMValueRef minus_one = lane_int(e, dtype, UINT64_MAX);
   LLVMValueRef is_one = LLVMBuildICmp(e->b, LLVMIntEQ, a, one, "");
   LLVMValueRef is_minus_one = LLVMBuildICmp(e->b, LLVMIntEQ, a, minus_one, "");
@@ -127,10 +148,12 @@ static LLVMValueRef unary(tn_emit_t* e, int op, int dtype, LLVMValueRef a) {
     case TN_OP_ABS:
       if (is_float) return float_abs(e, a);
       if (!tn_emit_is_signed(dtype)) return a;
-      return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, a, zero_like(a), ""), LLVMBuildNeg(b, a, ""), a, "");
+      return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, a, zero_like(a), ""),
+                             LLVMBuildNeg(b, a, ""), a, "");
     case TN_OP_SIGN: {
       if (is_float) {  // zeros and NaN are themselves
-        LLVMValueRef one = copy_sign(e, dtype, tn_emit_float(e, tn_emit_element_type(e, dtype), 1), a);
+        LLVMValueRef one =
+            copy_sign(e, dtype, tn_emit_float(e, tn_emit_element_type(e, dtype), 1), a);
         LLVMValueRef is_number = LLVMBuildFCmp(b, LLVMRealONE, a, zero_like(a), "");
         return LLVMBuildSelect(b, is_number, one, a, "");
       }
@@ -179,9 +202,18 @@ static LLVMValueRef binary(tn_emit_t* e, int op, int dtype, LLVMValueRef x, LLVM
   LLVMBuilderRef b = e->b;
   const bool is_float = tn_emit_is_float(dtype), is_bool = dtype == TN_BOOL;
   switch (op) {
-    case TN_OP_ADD: return is_float ? LLVMBuildFAdd(b, x, y, "") : is_bool ? LLVMBuildOr(b, x, y, "") : LLVMBuildAdd(b, x, y, "");
-    case TN_OP_SUB: return is_float ? LLVMBuildFSub(b, x, y, "") : is_bool ? LLVMBuildXor(b, x, y, "") : LLVMBuildSub(b, x, y, "");
-    case TN_OP_MUL: return is_float ? LLVMBuildFMul(b, x, y, "") : is_bool ? LLVMBuildAnd(b, x, y, "") : LLVMBuildMul(b, x, y, "");
+    case TN_OP_ADD:
+      return is_float  ? LLVMBuildFAdd(b, x, y, "")
+             : is_bool ? LLVMBuildOr(b, x, y, "")
+                       : LLVMBuildAdd(b, x, y, "");
+    case TN_OP_SUB:
+      return is_float  ? LLVMBuildFSub(b, x, y, "")
+             : is_bool ? LLVMBuildXor(b, x, y, "")
+                       : LLVMBuildSub(b, x, y, "");
+    case TN_OP_MUL:
+      return is_float  ? LLVMBuildFMul(b, x, y, "")
+             : is_bool ? LLVMBuildAnd(b, x, y, "")
+                       : LLVMBuildMul(b, x, y, "");
     case TN_OP_DIV:
       if (is_float) return LLVMBuildFDiv(b, x, y, "");
       return is_bool ? LLVMBuildAnd(b, x, y, "") : int_divide(e, dtype, false, x, y);
@@ -221,8 +253,8 @@ static bool gives_values_of_its_type(int op) {
   }
 }
 
-LLVMValueRef tn_emit_elementwise(tn_emit_t* e, const tn_kernel_inst_t* inst, LLVMValueRef a, LLVMValueRef b,
-                                 LLVMValueRef c) {
+LLVMValueRef tn_emit_elementwise(tn_emit_t* e, const tn_kernel_inst_t* inst, LLVMValueRef a,
+                                 LLVMValueRef b, LLVMValueRef c) {
   const tn_kernel_inst_t* first = &e->program->inst[inst->a];
   LLVMValueRef result;
   switch (inst->op) {
@@ -243,13 +275,16 @@ LLVMValueRef tn_emit_elementwise(tn_emit_t* e, const tn_kernel_inst_t* inst, LLV
   if (!result && b) result = binary(e, inst->op, inst->dtype, a, b);
   if (!result) result = tn_emit_math(e, inst->op, inst->dtype, a, b);
   if (!result) {
-    tn_emit_fail(e, TN_UNIMPLEMENTED, "kernel program: no code for operation %d on dtype %d", inst->op, inst->dtype);
+    tn_emit_fail(e, TN_UNIMPLEMENTED, "kernel program: no code for operation %d on dtype %d",
+                 inst->op, inst->dtype);
     return LLVMConstNull(tn_emit_vector(e, tn_emit_element_type(e, inst->dtype)));
   }
   if (gives_values_of_its_type(inst->op)) return result;
-  const bool is_arithmetic = inst->op == TN_OP_ADD || inst->op == TN_OP_SUB || inst->op == TN_OP_MUL ||
-                             inst->op == TN_OP_DIV || inst->op == TN_OP_SQRT;
-  return is_arithmetic ? tn_emit_round_arithmetic(e, inst->dtype, result) : tn_emit_round(e, inst->dtype, result);
+  const bool is_arithmetic = inst->op == TN_OP_ADD || inst->op == TN_OP_SUB ||
+                             inst->op == TN_OP_MUL || inst->op == TN_OP_DIV ||
+                             inst->op == TN_OP_SQRT;
+  return is_arithmetic ? tn_emit_round_arithmetic(e, inst->dtype, result)
+                       : tn_emit_round(e, inst->dtype, result);
 }
 
 LLVMValueRef tn_emit_combine(tn_emit_t* e, int kind, int dtype, LLVMValueRef a, LLVMValueRef b) {
@@ -267,8 +302,10 @@ LLVMValueRef tn_emit_identity(tn_emit_t* e, int kind, int dtype) {
   LLVMTypeRef element = tn_emit_element_type(e, dtype);
   if (tn_emit_is_float(dtype)) {
     const double infinity = __builtin_inf();
-    const double value = kind == TN_REDUCE_PROD ? 1 : kind == TN_REDUCE_MAX ? -infinity
-                         : kind == TN_REDUCE_MIN ? infinity : 0;
+    const double value = kind == TN_REDUCE_PROD  ? 1
+                         : kind == TN_REDUCE_MAX ? -infinity
+                         : kind == TN_REDUCE_MIN ? infinity
+                                                 : 0;
     return tn_emit_float(e, element, value);
   }
   const unsigned width = LLVMGetIntTypeWidth(element);
@@ -293,6 +330,8 @@ int tn_emit_inst_cost(const tn_kernel_program_t* program, int i) {
   if ((inst->op >= TN_OP_RSQRT && inst->op <= TN_OP_DIGAMMA) || inst->op == TN_OP_ATAN2) cost += 20;
   if (inst->op == TN_OP_POW) cost += 60;
   if ((inst->op == TN_OP_DIV || inst->op == TN_OP_REM) && !is_float) cost += 30;
-  if (inst->op == TN_OP_CONVERT || inst->op == TN_OP_MAX || inst->op == TN_OP_MIN || inst->op == TN_OP_CLAMP) cost += 4;
+  if (inst->op == TN_OP_CONVERT || inst->op == TN_OP_MAX || inst->op == TN_OP_MIN ||
+      inst->op == TN_OP_CLAMP)
+    cost += 4;
   return cost;
 }

@@ -46,7 +46,8 @@ static char emitter_text[64];  // written once
 static void write_emitter_text(void) {
   unsigned major, minor, patch;
   LLVMGetVersion(&major, &minor, &patch);
-  snprintf(emitter_text, sizeof emitter_text, "llvm-%u.%u.%u emitter-" TN_EMIT_SOURCES, major, minor, patch);
+  snprintf(emitter_text, sizeof emitter_text, "llvm-%u.%u.%u emitter-" TN_EMIT_SOURCES, major,
+           minor, patch);
 }
 static const char* emitter(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -78,12 +79,14 @@ static int session_create(int isa, tn_codegen_session_t** out_session, char* err
   LLVMTargetRef target;
   const bool failed = LLVMGetTargetFromTriple(triple, &target, &message);
   if (!failed) {
-    session->machine = LLVMCreateTargetMachine(target, triple, targets[isa].cpu, targets[isa].features,
-                                               LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
+    session->machine =
+        LLVMCreateTargetMachine(target, triple, targets[isa].cpu, targets[isa].features,
+                                LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
   }
   LLVMDisposeMessage(triple);
   if (failed || !session->machine) {
-    snprintf(error, TN_CODEGEN_ERROR_SIZE, "code generator: %s", message ? message : "no target machine");
+    snprintf(error, TN_CODEGEN_ERROR_SIZE, "code generator: %s",
+             message ? message : "no target machine");
     LLVMDisposeMessage(message);
     session_destroy(session);
     return TN_UNAVAILABLE;
@@ -114,7 +117,8 @@ static int choose_lanes(const tn_kernel_program_t* program, int isa) {
   }
   const int native = isa == TN_CODEGEN_AVX512 ? 64 : isa == TN_CODEGEN_AVX2 ? 32 : 16;
   int lanes = native / (int)widest;
-  const bool is_column = program->parallel_count < program->loop_count && program->vector_loop < program->parallel_count;
+  const bool is_column = program->parallel_count < program->loop_count &&
+                         program->vector_loop < program->parallel_count;
   if (is_column && cost <= SHORT_COST) lanes *= 4;
   return lanes < MOST_LANES ? lanes : MOST_LANES;
 }
@@ -132,8 +136,8 @@ static void set_types(tn_emit_t* e) {
   e->void_type = LLVMVoidTypeInContext(e->context);
 }
 
-static int emit_module(tn_codegen_session_t* session, LLVMModuleRef module, tn_codegen_format_t format,
-                       void** out_data, size_t* out_size, char* error) {
+static int emit_module(tn_codegen_session_t* session, LLVMModuleRef module,
+                       tn_codegen_format_t format, void** out_data, size_t* out_size, char* error) {
   char* message = NULL;
   if (format == TN_CODEGEN_IR) {
     char* text = LLVMPrintModuleToString(module);
@@ -145,7 +149,8 @@ static int emit_module(tn_codegen_session_t* session, LLVMModuleRef module, tn_c
   LLVMMemoryBufferRef buffer = NULL;
   LLVMCodeGenFileType type = format == TN_CODEGEN_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
   if (LLVMTargetMachineEmitToMemoryBuffer(session->machine, module, type, &message, &buffer)) {
-    snprintf(error, TN_CODEGEN_ERROR_SIZE, "code generator: %s", message ? message : "emission failed");
+    snprintf(error, TN_CODEGEN_ERROR_SIZE, "code generator: %s",
+             message ? message : "emission failed");
     LLVMDisposeMessage(message);
     return TN_INTERNAL;
   }
@@ -161,8 +166,8 @@ static int emit_module(tn_codegen_session_t* session, LLVMModuleRef module, tn_c
   return data ? TN_SUCCESS : TN_RESOURCE_EXHAUSTED;
 }
 
-static int compile(tn_codegen_session_t* session, const tn_kernel_program_t* program, tn_codegen_format_t format,
-                   void** out_data, size_t* out_size, char* error) {
+static int compile(tn_codegen_session_t* session, const tn_kernel_program_t* program,
+                   tn_codegen_format_t format, void** out_data, size_t* out_size, char* error) {
   *out_data = NULL;
   *out_size = 0;
   error[0] = 0;
@@ -200,7 +205,8 @@ static int compile(tn_codegen_session_t* session, const tn_kernel_program_t* pro
   LLVMAddAttributeAtIndex(e->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                           LLVMCreateEnumAttribute(e->context, nounwind, 0));
   int code = e->code;
-  if (code == TN_SUCCESS && format == TN_CODEGEN_ASSEMBLY) {  // who asks for text is looking for mistakes
+  if (code == TN_SUCCESS &&
+      format == TN_CODEGEN_ASSEMBLY) {  // who asks for text is looking for mistakes
     char* message = NULL;
     if (LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message)) {
       snprintf(error, TN_CODEGEN_ERROR_SIZE, "code generator: %s", message);

@@ -25,13 +25,13 @@ typedef struct kernel_run {
   _Atomic(tn_status_t) error;  // of a task
 } kernel_run_t;
 
-static void run_range(kernel_run_t* run, int64_t outer_begin, int64_t outer_end, int64_t vector_begin,
-                      int64_t vector_end) {
+static void run_range(kernel_run_t* run, int64_t outer_begin, int64_t outer_end,
+                      int64_t vector_begin, int64_t vector_end) {
   if (run->kernel->code) {
     run->kernel->code(&run->args, outer_begin, outer_end, vector_begin, vector_end);
   } else {
-    tn_status_t status = tn_kernel_program_interpret(run->kernel->program, &run->args, outer_begin, outer_end,
-                                                     vector_begin, vector_end);
+    tn_status_t status = tn_kernel_program_interpret(run->kernel->program, &run->args, outer_begin,
+                                                     outer_end, vector_begin, vector_end);
     if (status) tn_status_free(atomic_exchange(&run->error, status));  // one error is enough
   }
 }
@@ -48,16 +48,19 @@ static void run_chunk_task(void* context, int64_t begin, int64_t end, int worker
   for (int64_t task = begin; task < end; ++task) {
     const int64_t outer = task / run->chunk_count, first = task % run->chunk_count * run->chunk;
     const int64_t last = first + run->chunk;
-    run_range(run, outer, outer + 1, first, last < run->kernel->vector_extent ? last : run->kernel->vector_extent);
+    run_range(run, outer, outer + 1, first,
+              last < run->kernel->vector_extent ? last : run->kernel->vector_extent);
   }
 }
 
-static tn_status_t run_kernel(const tn_sim_kernel_t* kernel, void* const* base, void* const* params, tn_pool_t* pool) {
+static tn_status_t run_kernel(const tn_sim_kernel_t* kernel, void* const* base, void* const* params,
+                              tn_pool_t* pool) {
   void* pointers[TN_KERNEL_OPERANDS];
   tn_scalar_t scalars[TN_KERNEL_SCALARS];
   for (int k = 0; k < kernel->operand_count; ++k) {
     const tn_kernel_operand_binding_t* binding = &kernel->operands[k];
-    pointers[k] = binding->buffer < 0 ? (void*)(intptr_t)binding->offset : (char*)base[binding->buffer] + binding->offset;
+    pointers[k] = binding->buffer < 0 ? (void*)(intptr_t)binding->offset
+                                      : (char*)base[binding->buffer] + binding->offset;
   }
   for (int k = 0; k < kernel->scalar_count; ++k) {
     const tn_kernel_scalar_binding_t* binding = &kernel->scalars[k];
@@ -68,8 +71,9 @@ static tn_status_t run_kernel(const tn_sim_kernel_t* kernel, void* const* base, 
       memcpy(&scalars[k], params[binding->param], tn_dtype_size(binding->dtype));
     }
   }
-  kernel_run_t run = {.kernel = kernel,
-                      .args = {.ptr = pointers, .stride = kernel->strides, .dim = kernel->dims, .scalar = scalars}};
+  kernel_run_t run = {
+      .kernel = kernel,
+      .args = {.ptr = pointers, .stride = kernel->strides, .dim = kernel->dims, .scalar = scalars}};
   const int64_t outer = kernel->outer_count, vector = kernel->vector_extent;
   if (outer == 0 || vector == 0) return TN_OK;  // operands of empty tensors have no memory
   if (outer * vector * kernel->cost <= SERIAL_COST || !pool) {
@@ -78,7 +82,8 @@ static tn_status_t run_kernel(const tn_sim_kernel_t* kernel, void* const* base, 
   }
   const int64_t point_cost = kernel->cost * vector;
   if (outer >= 16 || vector < 2 * VECTOR_CHUNK) {
-    const int64_t grain = point_cost >= TASK_COST ? 1 : TASK_COST / (point_cost > 0 ? point_cost : 1);
+    const int64_t grain =
+        point_cost >= TASK_COST ? 1 : TASK_COST / (point_cost > 0 ? point_cost : 1);
     tn_pool_run(pool, outer, grain, run_outer_task, &run);
   } else {
     int64_t chunk = TASK_COST / (kernel->cost > 0 ? kernel->cost : 1) & ~(int64_t)63;
@@ -94,7 +99,8 @@ static void* bind(const tn_sim_binding_t* binding, void* const* base) {
   return (char*)base[binding->buffer] + binding->offset;
 }
 
-static tn_status_t run_node(const tn_sim_node_t* node, void* const* base, void* workspace, tn_pool_t* pool) {
+static tn_status_t run_node(const tn_sim_node_t* node, void* const* base, void* workspace,
+                            tn_pool_t* pool) {
   enum { FEW = 24 };
   void *few[FEW], **pointers = few;
   const int count = node->operand_count + node->result_count;
@@ -103,12 +109,14 @@ static tn_status_t run_node(const tn_sim_node_t* node, void* const* base, void* 
     if (!pointers) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "sim: out of host memory");
   }
   for (int i = 0; i < node->operand_count; ++i) pointers[i] = bind(&node->operands[i], base);
-  for (int i = 0; i < node->result_count; ++i) pointers[node->operand_count + i] = bind(&node->results[i], base);
-  const tn_whole_call_t call = {.in = pointers,
-                                .out = pointers + node->operand_count,
-                                .addend = node->addend.buffer < 0 ? NULL : bind(&node->addend, base),
-                                .workspace = workspace,
-                                .pool = pool};
+  for (int i = 0; i < node->result_count; ++i)
+    pointers[node->operand_count + i] = bind(&node->results[i], base);
+  const tn_whole_call_t call = {
+      .in = pointers,
+      .out = pointers + node->operand_count,
+      .addend = node->addend.buffer < 0 ? NULL : bind(&node->addend, base),
+      .workspace = workspace,
+      .pool = pool};
   tn_status_t status = node->whole.run(node->whole.record, &call);
   if (pointers != few) free(pointers);
   return status;
@@ -130,7 +138,8 @@ tn_status_t tn_sim_launch(const tn_program_t* program, const tn_launch_t* launch
   void* scratch = NULL;
   tn_status_t status = TN_OK;
   if (program->scratch_bytes > 0)
-    status = tn_heap_allocate(launch->device, (size_t)program->scratch_bytes, launch->stream, &scratch);
+    status =
+        tn_heap_allocate(launch->device, (size_t)program->scratch_bytes, launch->stream, &scratch);
   if (status) goto done;
   for (int i = 0; i < program->buffer_count; ++i) {
     const tn_plan_buffer_t* buffer = &program->buffers[i];

@@ -49,7 +49,7 @@ struct tn_program {
   int step_count, buffer_count;
   tn_sim_step_t* steps;
   tn_plan_buffer_t* buffers;
-  int64_t temporary_bytes;   // scratch block without workspace
+  int64_t temporary_bytes;  // scratch block without workspace
   int64_t workspace_offset, scratch_bytes;
   int interpreted_count, generated_count;
   int64_t flops;

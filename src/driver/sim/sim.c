@@ -45,14 +45,17 @@ typedef struct workspace {
 } workspace_t;
 static _Thread_local workspace_t t_workspace;
 
-static tn_status_t out_of_memory(void) { return TN_ERROR(TN_RESOURCE_EXHAUSTED, "sim: out of host memory"); }
+static tn_status_t out_of_memory(void) {
+  return TN_ERROR(TN_RESOURCE_EXHAUSTED, "sim: out of host memory");
+}
 
 static tn_sim_binding_t binding_of(const tn_plan_view_t* view) {
   return (tn_sim_binding_t){.buffer = view->buffer,
                             .offset = view->offset * (int64_t)tn_dtype_size(view->type.dtype)};
 }
 
-static tn_status_t build_kernel(tn_program_t* program, const tn_kernel_step_t* step, tn_sim_kernel_t* out) {
+static tn_status_t build_kernel(tn_program_t* program, const tn_kernel_step_t* step,
+                                tn_sim_kernel_t* out) {
   tn_arena_t* arena = &program->arena;
   const tn_kernel_program_t* p = step->program;
   const size_t operands = p->operand_count, loops = p->loop_count, scalars = p->scalar_count;
@@ -76,8 +79,9 @@ static tn_status_t build_node(tn_program_t* program, const tn_node_step_t* step,
   *out = (tn_sim_node_t){.operand_count = step->operand_count, .result_count = step->result_count};
   bool is_interpreted;
   TN_TRY(tn_whole_prepare(arena, step, thread_count, &out->whole, &is_interpreted));
-  out->name = step->node->op == TN_OP_COMPOSITE ? tn_arena_printf(arena, "%s", tn_node_name(step->node))
-                                                : tn_op_info(step->node->op)->name;
+  out->name = step->node->op == TN_OP_COMPOSITE
+                  ? tn_arena_printf(arena, "%s", tn_node_name(step->node))
+                  : tn_op_info(step->node->op)->name;
   tn_sim_binding_t* operands = TN_ARENA_ARRAY(arena, tn_sim_binding_t, step->operand_count + 1);
   tn_sim_binding_t* results = TN_ARENA_ARRAY(arena, tn_sim_binding_t, step->result_count + 1);
   if (!operands || !results) return out_of_memory();
@@ -88,13 +92,15 @@ static tn_status_t build_node(tn_program_t* program, const tn_node_step_t* step,
   out->addend = step->has_addend ? binding_of(&step->addend) : (tn_sim_binding_t){.buffer = -1};
   program->interpreted_count += is_interpreted;
   program->flops += out->whole.flops;
-  if ((int64_t)out->whole.workspace > program->scratch_bytes) program->scratch_bytes = (int64_t)out->whole.workspace;
+  if ((int64_t)out->whole.workspace > program->scratch_bytes)
+    program->scratch_bytes = (int64_t)out->whole.workspace;
   return TN_OK;
 }
 
 // Kernels of all steps at once, so that missing ones are generated side by side.
 static tn_status_t find_kernels(tn_program_t* program, const tn_plan_t* plan, tn_arena_t* scratch) {
-  const tn_kernel_program_t** programs = TN_ARENA_ARRAY(scratch, const tn_kernel_program_t*, plan->step_count + 1);
+  const tn_kernel_program_t** programs =
+      TN_ARENA_ARRAY(scratch, const tn_kernel_program_t*, plan->step_count + 1);
   tn_kernel_fn_t* codes = TN_ARENA_ARRAY(scratch, tn_kernel_fn_t, plan->step_count + 1);
   if (!programs || !codes) return out_of_memory();
   int count = 0;
@@ -102,7 +108,8 @@ static tn_status_t find_kernels(tn_program_t* program, const tn_plan_t* plan, tn
     if (plan->steps[s]->kind == TN_STEP_KERNEL) programs[count++] = plan->steps[s]->kernel.program;
   if (count == 0) return TN_OK;
   // Without a code generator every kernel is interpreted; it says so once in the log.
-  tn_status_free(tn_kernel_lookup_many(programs, count, codes, count > 1 ? tn_device_pool() : NULL));
+  tn_status_free(
+      tn_kernel_lookup_many(programs, count, codes, count > 1 ? tn_device_pool() : NULL));
   for (int s = 0, k = 0; s < plan->step_count; ++s) {
     if (plan->steps[s]->kind != TN_STEP_KERNEL) continue;
     tn_sim_kernel_t* kernel = &program->steps[s].kernel;
@@ -121,8 +128,8 @@ static tn_status_t find_kernels(tn_program_t* program, const tn_plan_t* plan, tn
 
 static tn_status_t copy_buffers(tn_program_t* program, const tn_plan_t* plan) {
   program->buffer_count = plan->buffer_count;
-  program->buffers =
-      tn_arena_copy(&program->arena, plan->buffers, sizeof(*plan->buffers) * (size_t)plan->buffer_count);
+  program->buffers = tn_arena_copy(&program->arena, plan->buffers,
+                                   sizeof(*plan->buffers) * (size_t)plan->buffer_count);
   if (!program->buffers) return out_of_memory();
   for (int i = 0; i < plan->buffer_count; ++i) {
     tn_plan_buffer_t* buffer = &program->buffers[i];
@@ -133,7 +140,8 @@ static tn_status_t copy_buffers(tn_program_t* program, const tn_plan_t* plan) {
   return TN_OK;
 }
 
-static tn_status_t build_program(tn_program_t* program, const tn_plan_t* plan, tn_arena_t* scratch) {
+static tn_status_t build_program(tn_program_t* program, const tn_plan_t* plan,
+                                 tn_arena_t* scratch) {
   const int thread_count = tn_device_thread_count();
   TN_TRY(copy_buffers(program, plan));
   program->steps = TN_ARENA_ARRAY(&program->arena, tn_sim_step_t, plan->step_count + 1);
@@ -156,7 +164,8 @@ static tn_status_t build_program(tn_program_t* program, const tn_plan_t* plan, t
   }
   program->temporary_bytes = plan->temporary_bytes;
   program->workspace_offset = (plan->temporary_bytes + 63) & ~(int64_t)63;
-  program->scratch_bytes += program->scratch_bytes ? program->workspace_offset : plan->temporary_bytes;
+  program->scratch_bytes +=
+      program->scratch_bytes ? program->workspace_offset : plan->temporary_bytes;
   return find_kernels(program, plan, scratch);
 }
 
@@ -164,7 +173,8 @@ static void sim_destroy(tn_program_t* program) {
   if (!program) return;
   for (int s = 0; s < program->step_count; ++s) {
     const tn_sim_step_t* step = &program->steps[s];
-    if (step->kind == TN_STEP_NODE && step->node.whole.destroy) step->node.whole.destroy(step->node.whole.record);
+    if (step->kind == TN_STEP_NODE && step->node.whole.destroy)
+      step->node.whole.destroy(step->node.whole.record);
   }
   tn_arena_deinit(&program->arena);
   free(program);
@@ -212,18 +222,26 @@ static tn_status_t sim_describe(const tn_program_t* program, char** out_text) {
     fprintf(out, "%4d ", s);
     if (step->kind == TN_STEP_KERNEL) {
       const tn_sim_kernel_t* kernel = &step->kernel;
-      fprintf(out, "kernel%s, %d operands, dims", kernel->code ? "" : " (interpreted)", kernel->operand_count);
-      for (int l = 0; l < kernel->loop_count; ++l) fprintf(out, " %lld", (long long)kernel->dims[l]);
+      fprintf(out, "kernel%s, %d operands, dims", kernel->code ? "" : " (interpreted)",
+              kernel->operand_count);
+      for (int l = 0; l < kernel->loop_count; ++l)
+        fprintf(out, " %lld", (long long)kernel->dims[l]);
       fprintf(out, ", buffers");
-      for (int k = 0; k < kernel->operand_count; ++k) fprintf(out, " %d", kernel->operands[k].buffer);
+      for (int k = 0; k < kernel->operand_count; ++k)
+        fprintf(out, " %d", kernel->operands[k].buffer);
     } else if (step->kind == TN_STEP_NODE) {
-      fprintf(out, "%s%s, buffers", step->node.name, step->node.whole.destroy ? " (interpreted)" : "");
-      for (int k = 0; k < step->node.operand_count; ++k) fprintf(out, " %d", step->node.operands[k].buffer);
+      fprintf(out, "%s%s, buffers", step->node.name,
+              step->node.whole.destroy ? " (interpreted)" : "");
+      for (int k = 0; k < step->node.operand_count; ++k)
+        fprintf(out, " %d", step->node.operands[k].buffer);
       fprintf(out, " ->");
-      for (int k = 0; k < step->node.result_count; ++k) fprintf(out, " %d", step->node.results[k].buffer);
+      for (int k = 0; k < step->node.result_count; ++k)
+        fprintf(out, " %d", step->node.results[k].buffer);
     } else {
-      fprintf(out, "copy %d -> %d, dims", step->copy.from_binding.buffer, step->copy.to_binding.buffer);
-      for (int d = 0; d < step->copy.from.rank; ++d) fprintf(out, " %lld", (long long)step->copy.from.dims[d]);
+      fprintf(out, "copy %d -> %d, dims", step->copy.from_binding.buffer,
+              step->copy.to_binding.buffer);
+      for (int d = 0; d < step->copy.from.rank; ++d)
+        fprintf(out, " %lld", (long long)step->copy.from.dims[d]);
     }
     fputc('\n', out);
   }

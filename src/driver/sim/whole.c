@@ -6,8 +6,8 @@
 #include "ir/interp.h"
 
 static const tn_whole_adapter_t* const k_families[] = {
-    tn_whole_contraction, tn_whole_conv, tn_whole_movement, tn_whole_index, tn_whole_order,
-    tn_whole_rows,        tn_whole_attention, tn_whole_window,
+    tn_whole_contraction, tn_whole_conv, tn_whole_movement,  tn_whole_index,
+    tn_whole_order,       tn_whole_rows, tn_whole_attention, tn_whole_window,
 };
 
 const tn_whole_adapter_t* tn_whole_find(const tn_node_t* node) {
@@ -34,7 +34,7 @@ bool tn_whole_any_view(const tn_node_t* node, int operand, const tn_plan_view_t*
 // ---- the reference interpreter as a kernel ------------------------------------------------------------------------
 
 typedef struct interpreted {
-  tn_graph_t* graph;      // holds a copy of the node
+  tn_graph_t* graph;  // holds a copy of the node
   const tn_node_t* node;
 } interpreted_t;
 
@@ -60,8 +60,8 @@ static tn_status_t prepare_interpreted(tn_arena_t* arena, const tn_node_t* node,
   return status;
 }
 
-tn_status_t tn_whole_prepare(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out,
-                             bool* out_is_interpreted) {
+tn_status_t tn_whole_prepare(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                             tn_whole_t* out, bool* out_is_interpreted) {
   memset(out, 0, sizeof(*out));
   const tn_whole_adapter_t* adapter = tn_whole_find(step->node);
   *out_is_interpreted = false;

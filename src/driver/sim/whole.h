@@ -40,8 +40,8 @@ typedef struct tn_whole_adapter {
 // The adapter of |node|, or NULL.
 const tn_whole_adapter_t* tn_whole_find(const tn_node_t* node);
 // Uses the adapter, else the reference interpreter.
-tn_status_t tn_whole_prepare(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out,
-                             bool* out_is_interpreted);
+tn_status_t tn_whole_prepare(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                             tn_whole_t* out, bool* out_is_interpreted);
 
 // A kernel view of |view|'s shape and strides at |data|.
 tn_view_t tn_whole_view(const tn_plan_view_t* view, void* data);

@@ -24,7 +24,8 @@ static bool takes_rows(const tn_node_t* node, int operand, const tn_plan_view_t*
 static bool takes_view(const tn_node_t* node, int operand, const tn_plan_view_t* view) {
   const int mask = strcmp(tn_node_name(node), "sdpa") == 0 ? 3 : 6;
   const bool is_lse = mask == 6 && operand == 5;
-  if (operand == mask && (tn_node_int(node, TN_ATTR_FLAGS, 0) & HAS_MASK)) return view->type.rank <= 4;
+  if (operand == mask && (tn_node_int(node, TN_ATTR_FLAGS, 0) & HAS_MASK))
+    return view->type.rank <= 4;
   return operand < mask && !is_lse && takes_rows(node, operand, view);
 }
 
@@ -32,10 +33,12 @@ static void row_strides(const tn_plan_view_t* view, int64_t* out) {
   for (int d = 0; d < 3; ++d) out[d] = view->strides[d];
 }
 
-static attention_t* new_attention(tn_arena_t* arena, const tn_node_step_t* step, int first, int mask_at) {
+static attention_t* new_attention(tn_arena_t* arena, const tn_node_step_t* step, int first,
+                                  int mask_at) {
   attention_t* self = TN_ARENA_NEW(arena, attention_t);
   if (!self) return NULL;
-  const tn_plan_view_t *q = &step->operands[first], *k = &step->operands[first + 1], *v = &step->operands[first + 2];
+  const tn_plan_view_t *q = &step->operands[first], *k = &step->operands[first + 1],
+                       *v = &step->operands[first + 2];
   self->flags = tn_node_int(step->node, TN_ATTR_FLAGS, 0);
   tn_attention_t* shape = &self->shape;
   shape->dtype = q->type.dtype;
@@ -51,18 +54,21 @@ static attention_t* new_attention(tn_arena_t* arena, const tn_node_step_t* step,
   row_strides(v, shape->v_stride);
   shape->scale = tn_node_float(step->node, TN_ATTR_SCALE, 0.0);
   shape->is_causal = tn_node_int(step->node, TN_ATTR_IS_CAUSAL, 0) != 0;
-  shape->dropout = self->flags & HAS_RANDOM ? tn_node_float(step->node, TN_ATTR_PROBABILITY, 0.0) : 0.0;
+  shape->dropout =
+      self->flags & HAS_RANDOM ? tn_node_float(step->node, TN_ATTR_PROBABILITY, 0.0) : 0.0;
   if (self->flags & HAS_MASK) {
     const tn_plan_view_t* mask = &step->operands[mask_at];
     shape->mask_dtype = mask->type.dtype;
     const int lead = 4 - mask->type.rank;
-    for (int d = lead; d < 4; ++d) shape->mask_stride[d] = mask->type.dims[d - lead] == 1 ? 0 : mask->strides[d - lead];
+    for (int d = lead; d < 4; ++d)
+      shape->mask_stride[d] = mask->type.dims[d - lead] == 1 ? 0 : mask->strides[d - lead];
   }
   return self;
 }
 
 // Pointers that are known only at launch.
-static tn_attention_t bind(const attention_t* self, const tn_whole_call_t* call, int first, int mask_at) {
+static tn_attention_t bind(const attention_t* self, const tn_whole_call_t* call, int first,
+                           int mask_at) {
   tn_attention_t shape = self->shape;
   shape.q = call->in[first + Q];
   shape.k = call->in[first + K];
@@ -80,11 +86,13 @@ static tn_attention_t bind(const attention_t* self, const tn_whole_call_t* call,
 static tn_status_t run_forward(const void* record, const tn_whole_call_t* call) {
   const attention_t* self = record;
   const tn_attention_t shape = bind(self, call, 0, 3);
-  tn_attention_forward(call->pool, &shape, call->workspace, call->out[0], self->out_stride, call->out[1]);
+  tn_attention_forward(call->pool, &shape, call->workspace, call->out[0], self->out_stride,
+                       call->out[1]);
   return TN_OK;
 }
 
-static bool prepare_forward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_forward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                            tn_whole_t* out) {
   attention_t* self = new_attention(arena, step, 0, 3);
   if (!self) return false;
   row_strides(&step->results[0], self->out_stride);
@@ -108,7 +116,8 @@ static tn_status_t run_backward(const void* record, const tn_whole_call_t* call)
   return TN_OK;
 }
 
-static bool prepare_backward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_backward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                             tn_whole_t* out) {
   attention_t* self = new_attention(arena, step, 1, 6);
   if (!self) return false;
   row_strides(&step->operands[0], self->grad.dout_stride);
@@ -126,7 +135,9 @@ static bool is_supported(const tn_node_t* node) {
   const int first = strcmp(tn_node_name(node), "sdpa") == 0 ? 0 : 1;
   const tn_type_t *q = &node->operands[first]->types[0], *v = &node->operands[first + 2]->types[0];
   const bool is_dtype = q->dtype == TN_F32 || q->dtype == TN_BF16 || q->dtype == TN_F16;
-  if (!is_dtype || q->rank != 4 || q->dims[3] < 1 || q->dims[3] > 256 || v->dims[3] < 1 || v->dims[3] > 256) return false;
+  if (!is_dtype || q->rank != 4 || q->dims[3] < 1 || q->dims[3] > 256 || v->dims[3] < 1 ||
+      v->dims[3] > 256)
+    return false;
   if (!(tn_node_int(node, TN_ATTR_FLAGS, 0) & HAS_MASK)) return true;
   const tn_dtype_t mask = node->operands[first ? 6 : 3]->types[0].dtype;
   return mask == TN_BOOL || mask == TN_F32 || mask == TN_BF16 || mask == TN_F16;

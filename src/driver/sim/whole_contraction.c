@@ -15,8 +15,10 @@ typedef struct dot_side {
 static void split_side(const tn_node_t* node, int operand, dot_side_t* out) {
   memset(out, 0, sizeof(*out));
   int64_t batch_count = 0, contract_count = 0;
-  const int64_t* batch = tn_node_ints(node, operand ? TN_ATTR_RHS_BATCH : TN_ATTR_LHS_BATCH, &batch_count);
-  const int64_t* contract = tn_node_ints(node, operand ? TN_ATTR_RHS_CONTRACT : TN_ATTR_LHS_CONTRACT, &contract_count);
+  const int64_t* batch =
+      tn_node_ints(node, operand ? TN_ATTR_RHS_BATCH : TN_ATTR_LHS_BATCH, &batch_count);
+  const int64_t* contract =
+      tn_node_ints(node, operand ? TN_ATTR_RHS_CONTRACT : TN_ATTR_LHS_CONTRACT, &contract_count);
   bool is_taken[TN_MAX_RANK] = {false};
   for (int64_t i = 0; i < batch_count; ++i) {
     out->batch[out->batch_count++] = batch[i];
@@ -31,8 +33,8 @@ static void split_side(const tn_node_t* node, int operand, dot_side_t* out) {
 }
 
 // One stride for a group of dimensions, if memory walks them in order.
-static bool merge_group(const tn_plan_view_t* view, int count, const int64_t* dims, int64_t* out_extent,
-                        int64_t* out_stride) {
+static bool merge_group(const tn_plan_view_t* view, int count, const int64_t* dims,
+                        int64_t* out_extent, int64_t* out_stride) {
   *out_extent = 1;
   *out_stride = 0;
   bool is_first = true;
@@ -85,7 +87,8 @@ static bool merge_result(const tn_plan_view_t* view, int first, int count, int64
   return merge_group(view, count, dims, &extent, out_stride);
 }
 
-static bool prepare_dot(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_dot(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                        tn_whole_t* out) {
   dot_t* self = TN_ARENA_NEW(arena, dot_t);
   if (!self) return false;
   tn_gemm_t* gemm = &self->gemm;
@@ -106,8 +109,9 @@ static bool prepare_dot(tn_arena_t* arena, const tn_node_step_t* step, int threa
       !merge_result(c, lhs.batch_count + lhs.free_count, rhs.free_count, &gemm->c_col))
     return false;
   const tn_plan_view_t* addend = step->has_addend ? &step->addend : NULL;
-  if (addend && (!merge_result(addend, lhs.batch_count, lhs.free_count, &gemm->addend_row) ||
-                 !merge_result(addend, lhs.batch_count + lhs.free_count, rhs.free_count, &gemm->addend_col)))
+  if (addend &&
+      (!merge_result(addend, lhs.batch_count, lhs.free_count, &gemm->addend_row) ||
+       !merge_result(addend, lhs.batch_count + lhs.free_count, rhs.free_count, &gemm->addend_col)))
     return false;
   // Batch dimensions of extent 1 vanish; neighbours merge where all sides agree.
   int64_t addend_or_zero;

@@ -13,15 +13,18 @@ static void read_three(const tn_node_t* node, tn_attr_name_t name, int64_t* out)
 static bool is_supported(const tn_node_t* node) {
   const tn_dtype_t dtype = node->operands[0]->types[0].dtype;
   const int spatial = node->operands[0]->types[0].rank - 2;
-  if (!tn_conv_supports(dtype, node->types[0].dtype) || spatial < 1 || spatial > TN_CONV_AXES) return false;
+  if (!tn_conv_supports(dtype, node->types[0].dtype) || spatial < 1 || spatial > TN_CONV_AXES)
+    return false;
   // StableHLO's batch groups have no adapter: they show in the sizes.
-  return node->op != TN_OP_CONVOLUTION || node->operands[0]->types[0].dims[0] == node->types[0].dims[0];
+  return node->op != TN_OP_CONVOLUTION ||
+         node->operands[0]->types[0].dims[0] == node->types[0].dims[0];
 }
 
 // |x|, |weight| and |y| are the views of the forward convolution.
-static tn_convolve_t forward_of(const tn_node_t* node, const tn_plan_view_t* x, const tn_plan_view_t* weight,
-                                const tn_plan_view_t* y) {
-  tn_convolve_t f = {.dtype = x->type.dtype, .out_dtype = y->type.dtype, .spatial = x->type.rank - 2};
+static tn_convolve_t forward_of(const tn_node_t* node, const tn_plan_view_t* x,
+                                const tn_plan_view_t* weight, const tn_plan_view_t* y) {
+  tn_convolve_t f = {
+      .dtype = x->type.dtype, .out_dtype = y->type.dtype, .spatial = x->type.rank - 2};
   f.batch = x->type.dims[0];
   f.groups = tn_node_int(node, TN_ATTR_GROUPS, 1);
   f.in_channels = x->type.dims[1] / f.groups;
@@ -58,8 +61,8 @@ static int64_t flops(const tn_convolve_t* f) {
 }
 
 // A copy of |forward| for the program, and the workspace of the convolution that will run.
-static bool finish(tn_arena_t* arena, const tn_convolve_t* forward, const tn_convolve_t* runs, int thread_count,
-                   tn_whole_t* out) {
+static bool finish(tn_arena_t* arena, const tn_convolve_t* forward, const tn_convolve_t* runs,
+                   int thread_count, tn_whole_t* out) {
   out->record = tn_arena_copy(arena, forward, sizeof(*forward));
   out->workspace = tn_conv_workspace(runs, thread_count);
   out->flops = flops(forward);
@@ -78,8 +81,10 @@ static tn_status_t run_forward(const void* record, const tn_whole_call_t* call) 
   return TN_OK;
 }
 
-static bool prepare_forward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
-  const tn_convolve_t f = forward_of(step->node, &step->operands[0], &step->operands[1], &step->results[0]);
+static bool prepare_forward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                            tn_whole_t* out) {
+  const tn_convolve_t f =
+      forward_of(step->node, &step->operands[0], &step->operands[1], &step->results[0]);
   *out = (tn_whole_t){.run = run_forward};
   return finish(arena, &f, &f, thread_count, out);
 }
@@ -93,9 +98,11 @@ static tn_status_t run_backward_input(const void* record, const tn_whole_call_t*
 }
 
 // The gradients only differ in their workspace from what they will be with pointers; |place| stands for those.
-static bool prepare_backward_input(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_backward_input(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                                   tn_whole_t* out) {
   char place = 0;
-  tn_convolve_t f = forward_of(step->node, &step->results[0], &step->operands[1], &step->operands[0]);
+  tn_convolve_t f =
+      forward_of(step->node, &step->results[0], &step->operands[1], &step->operands[0]);
   f.weight = &place;
   const tn_convolve_t g = tn_conv_backward_data(&f, NULL, NULL);
   f.weight = NULL;
@@ -111,8 +118,10 @@ static tn_status_t run_backward_weight(const void* record, const tn_whole_call_t
   return TN_OK;
 }
 
-static bool prepare_backward_weight(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
-  const tn_convolve_t f = forward_of(step->node, &step->operands[1], &step->results[0], &step->operands[0]);
+static bool prepare_backward_weight(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                                    tn_whole_t* out) {
+  const tn_convolve_t f =
+      forward_of(step->node, &step->operands[1], &step->results[0], &step->operands[0]);
   const tn_convolve_t g = tn_conv_backward_weight(&f, NULL, NULL);
   *out = (tn_whole_t){.run = run_backward_weight};
   return finish(arena, &f, &g, thread_count, out);
@@ -120,7 +129,9 @@ static bool prepare_backward_weight(tn_arena_t* arena, const tn_node_step_t* ste
 
 const tn_whole_adapter_t tn_whole_conv[] = {
     {TN_OP_CONVOLUTION, NULL, prepare_forward, tn_whole_any_view, true, is_supported},
-    {TN_OP_COMPOSITE, "conv_backward_input", prepare_backward_input, tn_whole_any_view, true, is_supported},
-    {TN_OP_COMPOSITE, "conv_backward_weight", prepare_backward_weight, tn_whole_any_view, true, is_supported},
+    {TN_OP_COMPOSITE, "conv_backward_input", prepare_backward_input, tn_whole_any_view, true,
+     is_supported},
+    {TN_OP_COMPOSITE, "conv_backward_weight", prepare_backward_weight, tn_whole_any_view, true,
+     is_supported},
     {TN_OP_COUNT, NULL, NULL, NULL, false, NULL},
 };

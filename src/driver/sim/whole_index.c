@@ -28,14 +28,16 @@ static int read_ints(const tn_node_t* node, tn_attr_name_t name, int64_t* out) {
 // gather(x, indices[.., 1]) of whole rows along one dimension, the index dims standing in its place.
 static bool is_take(const indexed_t* self, int rank, int index_rank) {
   const tn_gather_dims_t* dims = &self->dims;
-  if (dims->collapsed_count != 1 || dims->batching_count || dims->map_count != 1 || dims->map[0] != dims->collapsed[0])
+  if (dims->collapsed_count != 1 || dims->batching_count || dims->map_count != 1 ||
+      dims->map[0] != dims->collapsed[0])
     return false;
   const int at = (int)dims->map[0];
   // The index vector's dimension is implicit or a last one of extent 1.
   const int shown = dims->index_vector_dim == index_rank ? index_rank : index_rank - 1;
   if (dims->index_vector_dim < index_rank - 1) return false;
   for (int d = 0; d < rank; ++d) {
-    if (d == at ? self->slice[d] != 1 : self->slice[d] != self->operand[0].type.dims[d]) return false;
+    if (d == at ? self->slice[d] != 1 : self->slice[d] != self->operand[0].type.dims[d])
+      return false;
   }
   for (int k = 0; k < dims->offset_count; ++k)
     if (dims->offset[k] != (k < at ? k : k + shown)) return false;
@@ -64,7 +66,8 @@ static tn_status_t run_gather(const void* record, const tn_whole_call_t* call) {
   return tn_index_gather(call->pool, &x, &indices, &self->dims, self->slice, self->bounds, &out);
 }
 
-static bool prepare_gather(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_gather(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                           tn_whole_t* out) {
   (void)thread_count;
   indexed_t* self = TN_ARENA_NEW(arena, indexed_t);
   if (!self) return false;
@@ -90,11 +93,14 @@ static tn_status_t run_scatter(const void* record, const tn_whole_call_t* call) 
   const tn_view_t out = tn_whole_view(&self->result, call->out[0]);
   if (call->in[0] != call->out[0]) tn_copy_strided(call->pool, &x, &out);
   if (self->form == FORM_TAKE)
-    return tn_index_put(call->pool, &indices, &updates, self->dimension, self->kind, self->bounds, &out);
-  return tn_index_scatter(call->pool, &indices, &updates, &self->dims, self->kind, self->bounds, &out);
+    return tn_index_put(call->pool, &indices, &updates, self->dimension, self->kind, self->bounds,
+                        &out);
+  return tn_index_scatter(call->pool, &indices, &updates, &self->dims, self->kind, self->bounds,
+                          &out);
 }
 
-static bool prepare_scatter(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_scatter(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                            tn_whole_t* out) {
   (void)thread_count;
   indexed_t* self = TN_ARENA_NEW(arena, indexed_t);
   if (!self) return false;
@@ -102,7 +108,9 @@ static bool prepare_scatter(tn_arena_t* arena, const tn_node_step_t* step, int t
   for (int i = 0; i < 3; ++i) self->operand[i] = step->operands[i];
   self->result = step->results[0];
   for (int d = 0; d < self->result.type.rank; ++d)
-    self->slice[d] = d == (int)self->dims.collapsed[0] && self->dims.collapsed_count == 1 ? 1 : self->result.type.dims[d];
+    self->slice[d] = d == (int)self->dims.collapsed[0] && self->dims.collapsed_count == 1
+                         ? 1
+                         : self->result.type.dims[d];
   if (is_take(self, self->operand[0].type.rank, self->operand[1].type.rank)) {
     self->form = FORM_TAKE;
     self->dimension = (int)self->dims.map[0];

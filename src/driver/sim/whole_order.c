@@ -18,7 +18,9 @@ typedef struct ordered {
 enum { MOST = 4 };
 
 static ordered_t* new_ordered(tn_arena_t* arena, const tn_node_step_t* step) {
-  ordered_t* self = step->operand_count <= MOST && step->result_count <= MOST ? TN_ARENA_NEW(arena, ordered_t) : NULL;
+  ordered_t* self = step->operand_count <= MOST && step->result_count <= MOST
+                        ? TN_ARENA_NEW(arena, ordered_t)
+                        : NULL;
   if (!self) return NULL;
   self->count = step->operand_count;
   self->dimension = (int)tn_node_int(step->node, TN_ATTR_DIMENSION, 0);
@@ -28,32 +30,39 @@ static ordered_t* new_ordered(tn_arena_t* arena, const tn_node_step_t* step) {
   return self;
 }
 
-static bool operand_is_real(const tn_node_t* node) { return !tn_dtype_is_complex(node->operands[0]->types[0].dtype); }
+static bool operand_is_real(const tn_node_t* node) {
+  return !tn_dtype_is_complex(node->operands[0]->types[0].dtype);
+}
 
 // The first operand is sorted; the others follow its positions.
 static tn_status_t run_sort(const void* record, const tn_whole_call_t* call) {
   const ordered_t* self = record;
   const tn_view_t x = tn_whole_view(&self->operand[0], call->in[0]);
   const tn_view_t values = tn_whole_view(&self->result[0], call->out[0]);
-  tn_view_t positions = tn_view_make((char*)call->workspace + self->positions_at, TN_I64, x.rank, x.dims, NULL);
+  tn_view_t positions =
+      tn_view_make((char*)call->workspace + self->positions_at, TN_I64, x.rank, x.dims, NULL);
   tn_order_sort(call->pool, &x, self->dimension, self->flag, call->workspace, &values, &positions);
   for (int i = 1; i < self->count; ++i) {
     const tn_view_t other = tn_whole_view(&self->operand[i], call->in[i]);
     const tn_view_t out = tn_whole_view(&self->result[i], call->out[i]);
-    TN_TRY(tn_index_take_along(call->pool, &other, &positions, self->dimension, TN_BOUNDS_CLAMP, &out));
+    TN_TRY(tn_index_take_along(call->pool, &other, &positions, self->dimension, TN_BOUNDS_CLAMP,
+                               &out));
   }
   return TN_OK;
 }
 
-static bool prepare_sort(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_sort(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                         tn_whole_t* out) {
   ordered_t* self = new_ordered(arena, step);
   if (!self) return false;
   self->flag = tn_node_int(step->node, TN_ATTR_DESCENDING, 0) != 0;
   const tn_view_t x = tn_whole_view(&self->operand[0], NULL);
-  self->positions_at = (tn_order_sort_workspace(&x, self->dimension, thread_count) + 63) & ~(size_t)63;
-  *out = (tn_whole_t){.run = run_sort,
-                      .record = self,
-                      .workspace = self->positions_at + (size_t)tn_view_element_count(&x) * sizeof(int64_t)};
+  self->positions_at =
+      (tn_order_sort_workspace(&x, self->dimension, thread_count) + 63) & ~(size_t)63;
+  *out = (tn_whole_t){
+      .run = run_sort,
+      .record = self,
+      .workspace = self->positions_at + (size_t)tn_view_element_count(&x) * sizeof(int64_t)};
   return true;
 }
 
@@ -62,20 +71,23 @@ static tn_status_t run_topk(const void* record, const tn_whole_call_t* call) {
   const tn_view_t x = tn_whole_view(&self->operand[0], call->in[0]);
   const tn_view_t values = tn_whole_view(&self->result[0], call->out[0]);
   const tn_view_t positions = tn_whole_view(&self->result[1], call->out[1]);
-  tn_order_topk(call->pool, &x, self->dimension, self->k, self->flag, call->workspace, &values, &positions);
+  tn_order_topk(call->pool, &x, self->dimension, self->k, self->flag, call->workspace, &values,
+                &positions);
   return TN_OK;
 }
 
-static bool prepare_topk(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_topk(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                         tn_whole_t* out) {
   ordered_t* self = new_ordered(arena, step);
   if (!self) return false;
   self->dimension = self->operand[0].type.rank - 1;
   self->k = self->result[0].type.dims[self->dimension];
   self->flag = tn_node_int(step->node, TN_ATTR_LARGEST, 1) != 0;
   const tn_view_t x = tn_whole_view(&self->operand[0], NULL);
-  *out = (tn_whole_t){.run = run_topk,
-                      .record = self,
-                      .workspace = tn_order_topk_workspace(&x, self->dimension, self->k, thread_count)};
+  *out = (tn_whole_t){
+      .run = run_topk,
+      .record = self,
+      .workspace = tn_order_topk_workspace(&x, self->dimension, self->k, thread_count)};
   return true;
 }
 
@@ -88,7 +100,8 @@ static tn_status_t run_arg_reduce(const void* record, const tn_whole_call_t* cal
   return TN_OK;
 }
 
-static bool prepare_arg_reduce(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_arg_reduce(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                               tn_whole_t* out) {
   (void)thread_count;
   ordered_t* self = new_ordered(arena, step);
   *out = (tn_whole_t){.run = run_arg_reduce, .record = self};
@@ -103,7 +116,8 @@ static tn_status_t run_scan(const void* record, const tn_whole_call_t* call) {
   return TN_OK;
 }
 
-static bool prepare_scan(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_scan(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                         tn_whole_t* out) {
   (void)thread_count;
   ordered_t* self = new_ordered(arena, step);
   if (!self) return false;

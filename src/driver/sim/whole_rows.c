@@ -8,7 +8,9 @@ static bool is_row_dtype(tn_dtype_t dtype) {
   return dtype == TN_F32 || dtype == TN_BF16 || dtype == TN_F16 || dtype == TN_F64;
 }
 
-static bool operand_is_row_dtype(const tn_node_t* node) { return is_row_dtype(node->operands[0]->types[0].dtype); }
+static bool operand_is_row_dtype(const tn_node_t* node) {
+  return is_row_dtype(node->operands[0]->types[0].dtype);
+}
 
 static int64_t product(const tn_type_t* type, int begin, int end) {
   int64_t count = 1;
@@ -28,7 +30,8 @@ static tn_status_t run_softmax_backward(const void* record, const tn_whole_call_
   return TN_OK;
 }
 
-static bool prepare_softmax(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_softmax(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                            tn_whole_t* out) {
   (void)thread_count;
   tn_softmax_t* shape = TN_ARENA_NEW(arena, tn_softmax_t);
   if (!shape) return false;
@@ -41,7 +44,8 @@ static bool prepare_softmax(tn_arena_t* arena, const tn_node_step_t* step, int t
   shape->n = type->dims[axis];
   shape->inner = product(type, axis + 1, type->rank);
   shape->x_stride = shape->out_stride = shape->n * shape->inner;
-  *out = (tn_whole_t){.run = strstr(name, "backward") ? run_softmax_backward : run_softmax, .record = shape};
+  *out = (tn_whole_t){.run = strstr(name, "backward") ? run_softmax_backward : run_softmax,
+                      .record = shape};
   return true;
 }
 
@@ -68,7 +72,8 @@ static layer_norm_t* new_layer_norm(tn_arena_t* arena, const tn_node_t* node, in
                                   .n = product(type, axis, type->rank),
                                   .epsilon = tn_node_float(node, TN_ATTR_EPSILON, 1e-5)};
   self->shape.x_stride = self->shape.out_stride = self->shape.n;
-  if (node->operand_count > weight) self->shape.param_dtype = node->operands[weight]->types[0].dtype;
+  if (node->operand_count > weight)
+    self->shape.param_dtype = node->operands[weight]->types[0].dtype;
   return self;
 }
 
@@ -78,12 +83,13 @@ static tn_status_t run_layer_norm(const void* record, const tn_whole_call_t* cal
   const void* weight = self->flags & HAS_WEIGHT ? call->in[next++] : NULL;
   const void* bias = self->flags & HAS_BIAS ? call->in[next++] : NULL;
   const bool is_rms = self->shape.is_rms;
-  tn_rows_layer_norm(call->pool, &self->shape, call->in[0], weight, bias, call->out[0], is_rms ? NULL : call->out[1],
-                     call->out[is_rms ? 1 : 2]);
+  tn_rows_layer_norm(call->pool, &self->shape, call->in[0], weight, bias, call->out[0],
+                     is_rms ? NULL : call->out[1], call->out[is_rms ? 1 : 2]);
   return TN_OK;
 }
 
-static bool prepare_layer_norm(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_layer_norm(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                               tn_whole_t* out) {
   (void)thread_count;
   layer_norm_t* self = new_layer_norm(arena, step->node, 0, 1);
   *out = (tn_whole_t){.run = run_layer_norm, .record = self};
@@ -96,13 +102,14 @@ static tn_status_t run_layer_norm_backward(const void* record, const tn_whole_ca
   const void* mean = is_rms ? NULL : call->in[2];
   const void* rstd = call->in[is_rms ? 2 : 3];
   const void* weight = self->flags & HAS_WEIGHT ? call->in[is_rms ? 3 : 4] : NULL;
-  tn_rows_layer_norm_backward(call->pool, &self->shape, call->in[0], call->in[1], mean, rstd, weight, call->workspace,
-                              call->out[0], call->out[1], is_rms ? NULL : call->out[2]);
+  tn_rows_layer_norm_backward(call->pool, &self->shape, call->in[0], call->in[1], mean, rstd,
+                              weight, call->workspace, call->out[0], call->out[1],
+                              is_rms ? NULL : call->out[2]);
   return TN_OK;
 }
 
-static bool prepare_layer_norm_backward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
-                                        tn_whole_t* out) {
+static bool prepare_layer_norm_backward(tn_arena_t* arena, const tn_node_step_t* step,
+                                        int thread_count, tn_whole_t* out) {
   (void)thread_count;
   const bool is_rms = strncmp(tn_node_name(step->node), "rms", 3) == 0;
   layer_norm_t* self = new_layer_norm(arena, step->node, 1, is_rms ? 3 : 4);
@@ -117,7 +124,8 @@ static bool prepare_layer_norm_backward(tn_arena_t* arena, const tn_node_step_t*
 static bool layer_norm_supported(const tn_node_t* node) {
   const int64_t flags = tn_node_int(node, TN_ATTR_FLAGS, 0);
   return operand_is_row_dtype(node) &&
-         (flags != (HAS_WEIGHT | HAS_BIAS) || node->operands[1]->types[0].dtype == node->operands[2]->types[0].dtype);
+         (flags != (HAS_WEIGHT | HAS_BIAS) ||
+          node->operands[1]->types[0].dtype == node->operands[2]->types[0].dtype);
 }
 
 // ---- group norm ---------------------------------------------------------------------------------------------
@@ -140,7 +148,8 @@ static group_norm_t* new_group_norm(tn_arena_t* arena, const tn_node_t* node, in
                                   .inner = product(type, 2, type->rank),
                                   .groups = tn_node_int(node, TN_ATTR_GROUPS, 1),
                                   .epsilon = tn_node_float(node, TN_ATTR_EPSILON, 1e-5)};
-  if (node->operand_count > weight) self->shape.param_dtype = node->operands[weight]->types[0].dtype;
+  if (node->operand_count > weight)
+    self->shape.param_dtype = node->operands[weight]->types[0].dtype;
   return self;
 }
 
@@ -149,11 +158,13 @@ static tn_status_t run_group_norm(const void* record, const tn_whole_call_t* cal
   int next = 1;
   const void* weight = self->flags & HAS_WEIGHT ? call->in[next++] : NULL;
   const void* bias = self->flags & HAS_BIAS ? call->in[next++] : NULL;
-  tn_rows_group_norm(call->pool, &self->shape, call->in[0], weight, bias, call->out[0], call->out[1], call->out[2]);
+  tn_rows_group_norm(call->pool, &self->shape, call->in[0], weight, bias, call->out[0],
+                     call->out[1], call->out[2]);
   return TN_OK;
 }
 
-static bool prepare_group_norm(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_group_norm(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                               tn_whole_t* out) {
   (void)thread_count;
   group_norm_t* self = new_group_norm(arena, step->node, 0, 1);
   *out = (tn_whole_t){.run = run_group_norm, .record = self};
@@ -162,14 +173,14 @@ static bool prepare_group_norm(tn_arena_t* arena, const tn_node_step_t* step, in
 
 static tn_status_t run_group_norm_backward(const void* record, const tn_whole_call_t* call) {
   const group_norm_t* self = record;
-  tn_rows_group_norm_backward(call->pool, &self->shape, call->in[0], call->in[1], call->in[2], call->in[3],
-                              self->flags & HAS_WEIGHT ? call->in[4] : NULL, call->workspace, call->out[0],
-                              call->out[1], call->out[2]);
+  tn_rows_group_norm_backward(call->pool, &self->shape, call->in[0], call->in[1], call->in[2],
+                              call->in[3], self->flags & HAS_WEIGHT ? call->in[4] : NULL,
+                              call->workspace, call->out[0], call->out[1], call->out[2]);
   return TN_OK;
 }
 
-static bool prepare_group_norm_backward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
-                                        tn_whole_t* out) {
+static bool prepare_group_norm_backward(tn_arena_t* arena, const tn_node_step_t* step,
+                                        int thread_count, tn_whole_t* out) {
   (void)thread_count;
   group_norm_t* self = new_group_norm(arena, step->node, 1, 4);
   if (!self) return false;
@@ -210,13 +221,13 @@ static tn_status_t run_batch_norm_train(const void* record, const tn_whole_call_
   const void* bias = self->flags & HAS_BIAS ? call->in[next++] : NULL;
   tn_batch_norm_t shape = self->shape;
   shape.out_var = call->out[3];
-  tn_rows_batch_norm_train(call->pool, &shape, call->in[0], weight, bias, NULL, NULL, call->out[0], call->out[1],
-                           call->out[2], NULL, NULL);
+  tn_rows_batch_norm_train(call->pool, &shape, call->in[0], weight, bias, NULL, NULL, call->out[0],
+                           call->out[1], call->out[2], NULL, NULL);
   return TN_OK;
 }
 
-static bool prepare_batch_norm_train(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
-                                     tn_whole_t* out) {
+static bool prepare_batch_norm_train(tn_arena_t* arena, const tn_node_step_t* step,
+                                     int thread_count, tn_whole_t* out) {
   (void)thread_count;
   batch_norm_t* self = new_batch_norm(arena, step->node, 0, 1);
   *out = (tn_whole_t){.run = run_batch_norm_train, .record = self};
@@ -228,13 +239,13 @@ static tn_status_t run_batch_norm_infer(const void* record, const tn_whole_call_
   int next = 1;
   const void* weight = self->flags & HAS_WEIGHT ? call->in[next++] : NULL;
   const void* bias = self->flags & HAS_BIAS ? call->in[next++] : NULL;
-  tn_rows_batch_norm_infer(call->pool, &self->shape, call->in[0], weight, bias, call->in[next], call->in[next + 1],
-                           call->out[0]);
+  tn_rows_batch_norm_infer(call->pool, &self->shape, call->in[0], weight, bias, call->in[next],
+                           call->in[next + 1], call->out[0]);
   return TN_OK;
 }
 
-static bool prepare_batch_norm_infer(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
-                                     tn_whole_t* out) {
+static bool prepare_batch_norm_infer(tn_arena_t* arena, const tn_node_step_t* step,
+                                     int thread_count, tn_whole_t* out) {
   if (!prepare_batch_norm_train(arena, step, thread_count, out)) return false;
   out->run = run_batch_norm_infer;
   return true;
@@ -242,13 +253,14 @@ static bool prepare_batch_norm_infer(tn_arena_t* arena, const tn_node_step_t* st
 
 static tn_status_t run_batch_norm_backward(const void* record, const tn_whole_call_t* call) {
   const batch_norm_t* self = record;
-  tn_rows_batch_norm_backward(call->pool, &self->shape, true, call->in[0], call->in[1], call->in[2], call->in[3],
-                              self->flags & HAS_WEIGHT ? call->in[4] : NULL, call->out[0], call->out[1], call->out[2]);
+  tn_rows_batch_norm_backward(call->pool, &self->shape, true, call->in[0], call->in[1], call->in[2],
+                              call->in[3], self->flags & HAS_WEIGHT ? call->in[4] : NULL,
+                              call->out[0], call->out[1], call->out[2]);
   return TN_OK;
 }
 
-static bool prepare_batch_norm_backward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
-                                        tn_whole_t* out) {
+static bool prepare_batch_norm_backward(tn_arena_t* arena, const tn_node_step_t* step,
+                                        int thread_count, tn_whole_t* out) {
   (void)thread_count;
   batch_norm_t* self = new_batch_norm(arena, step->node, 1, 4);
   *out = (tn_whole_t){.run = run_batch_norm_backward, .record = self};

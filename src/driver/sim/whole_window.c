@@ -15,7 +15,8 @@ static bool is_pool_dtype(const tn_node_t* node) {
   int64_t count = 0;
   const int64_t* sizes = tn_node_ints(node, TN_ATTR_WINDOW, &count);
   if (!sizes) tn_node_ints(node, TN_ATTR_SIZES, &count);
-  return count >= 1 && count <= 3 && (dtype == TN_F32 || dtype == TN_BF16 || dtype == TN_F16 || dtype == TN_F64);
+  return count >= 1 && count <= 3 &&
+         (dtype == TN_F32 || dtype == TN_BF16 || dtype == TN_F16 || dtype == TN_F64);
 }
 
 // |input| has the spatial extents of x, |output| those of the pooled array.
@@ -48,9 +49,11 @@ static tn_status_t run_max_pool(const void* record, const tn_whole_call_t* call)
   tn_window_max_pool(call->pool, record, call->in[0], call->out[0], call->out[1]);
   return TN_OK;
 }
-static bool prepare_max_pool(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_max_pool(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                             tn_whole_t* out) {
   (void)thread_count;
-  tn_pooling_t* self = new_pooling(arena, step->node, &step->operands[0].type, &step->results[0].type);
+  tn_pooling_t* self =
+      new_pooling(arena, step->node, &step->operands[0].type, &step->results[0].type);
   *out = (tn_whole_t){.run = run_max_pool, .record = self};
   return self != NULL;
 }
@@ -59,10 +62,11 @@ static tn_status_t run_max_pool_backward(const void* record, const tn_whole_call
   tn_window_max_pool_backward(call->pool, record, call->in[0], call->in[1], call->out[0]);
   return TN_OK;
 }
-static bool prepare_max_pool_backward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
-                                      tn_whole_t* out) {
+static bool prepare_max_pool_backward(tn_arena_t* arena, const tn_node_step_t* step,
+                                      int thread_count, tn_whole_t* out) {
   (void)thread_count;
-  tn_pooling_t* self = new_pooling(arena, step->node, &step->results[0].type, &step->operands[0].type);
+  tn_pooling_t* self =
+      new_pooling(arena, step->node, &step->results[0].type, &step->operands[0].type);
   *out = (tn_whole_t){.run = run_max_pool_backward, .record = self};
   return self != NULL;
 }
@@ -71,9 +75,11 @@ static tn_status_t run_avg_pool(const void* record, const tn_whole_call_t* call)
   tn_window_avg_pool(call->pool, record, call->in[0], call->out[0]);
   return TN_OK;
 }
-static bool prepare_avg_pool(tn_arena_t* arena, const tn_node_step_t* step, int thread_count, tn_whole_t* out) {
+static bool prepare_avg_pool(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
+                             tn_whole_t* out) {
   (void)thread_count;
-  tn_pooling_t* self = new_pooling(arena, step->node, &step->operands[0].type, &step->results[0].type);
+  tn_pooling_t* self =
+      new_pooling(arena, step->node, &step->operands[0].type, &step->results[0].type);
   *out = (tn_whole_t){.run = run_avg_pool, .record = self};
   return self != NULL;
 }
@@ -82,10 +88,11 @@ static tn_status_t run_avg_pool_backward(const void* record, const tn_whole_call
   tn_window_avg_pool_backward(call->pool, record, call->in[0], call->out[0]);
   return TN_OK;
 }
-static bool prepare_avg_pool_backward(tn_arena_t* arena, const tn_node_step_t* step, int thread_count,
-                                      tn_whole_t* out) {
+static bool prepare_avg_pool_backward(tn_arena_t* arena, const tn_node_step_t* step,
+                                      int thread_count, tn_whole_t* out) {
   (void)thread_count;
-  tn_pooling_t* self = new_pooling(arena, step->node, &step->results[0].type, &step->operands[0].type);
+  tn_pooling_t* self =
+      new_pooling(arena, step->node, &step->results[0].type, &step->operands[0].type);
   *out = (tn_whole_t){.run = run_avg_pool_backward, .record = self};
   return self != NULL;
 }

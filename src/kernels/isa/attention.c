@@ -43,13 +43,15 @@ typedef struct product {
 } product_t;
 
 static inline __attribute__((always_inline)) void tile(const int rows, int64_t k, const float* a,
-                                                       int64_t a_row, int64_t a_depth, const float* b,
-                                                       int64_t b_depth, float* c, int64_t c_row, bool add) {
+                                                       int64_t a_row, int64_t a_depth,
+                                                       const float* b, int64_t b_depth, float* c,
+                                                       int64_t c_row, bool add) {
   vf sum[GROUP][PANEL_VECTORS];
 #pragma GCC unroll 6
   for (int i = 0; i < rows; ++i)
 #pragma GCC unroll 4
-    for (int j = 0; j < PANEL_VECTORS; ++j) sum[i][j] = add ? vf_load(c + i * c_row + j * VF_LANES) : (vf){0};
+    for (int j = 0; j < PANEL_VECTORS; ++j)
+      sum[i][j] = add ? vf_load(c + i * c_row + j * VF_LANES) : (vf){0};
   for (int64_t l = 0; l < k; ++l, a += a_depth, b += b_depth) {
     vf right[PANEL_VECTORS];
 #pragma GCC unroll 4
@@ -108,12 +110,14 @@ static void load_rows(tn_dtype_t dtype, const void* x, int64_t stride, int64_t r
     float* to = out + r * padded;
     for (int64_t i = size / width * width; i < padded; ++i) to[i] = 0;
     if (dtype == TN_F32) {
-      TN_ROW_VECTORS(size, st_f32(to + i, ld_f32((const float*)(const void*)from + i, count) * s, count););
+      TN_ROW_VECTORS(
+          size, st_f32(to + i, ld_f32((const float*)(const void*)from + i, count) * s, count););
     } else if (dtype == TN_BF16) {
-      TN_ROW_VECTORS(size,
-                     st_f32(to + i, ld_bf16((const uint16_t*)(const void*)from + i, count) * s, count););
+      TN_ROW_VECTORS(
+          size, st_f32(to + i, ld_bf16((const uint16_t*)(const void*)from + i, count) * s, count););
     } else {
-      TN_ROW_VECTORS(size, st_f32(to + i, ld_f16((const uint16_t*)(const void*)from + i, count) * s, count););
+      TN_ROW_VECTORS(
+          size, st_f32(to + i, ld_f16((const uint16_t*)(const void*)from + i, count) * s, count););
     }
   }
 }
@@ -129,10 +133,12 @@ static void store_row(tn_dtype_t dtype, const float* x, int64_t size, float scal
   }
 }
 // Panels of 16 rows, transposed: out[panel][i][row]; missing rows are zero.
-static void pack_transposed(const float* x, int64_t stride, int64_t rows, int64_t size, float* out) {
+static void pack_transposed(const float* x, int64_t stride, int64_t rows, int64_t size,
+                            float* out) {
   for (int64_t first = 0; first < rows; first += PANEL, out += size * PANEL) {
     const int64_t n = min64(PANEL, rows - first);
-    TN_ISA_NAME(tn_copy_table).transpose(4, size, n, x + first * stride, stride * 4, out, PANEL * 4);
+    TN_ISA_NAME(tn_copy_table)
+        .transpose(4, size, n, x + first * stride, stride * 4, out, PANEL * 4);
     if (n < PANEL)
       for (int64_t i = 0; i < size; ++i)
         for (int64_t j = n; j < PANEL; ++j) out[i * PANEL + j] = 0;
@@ -152,7 +158,8 @@ static inline int64_t visible_keys(const tn_attention_t* att, const place_t* p, 
   return n < 0 ? 0 : min64(n, p->keys);
 }
 
-static void add_mask(const tn_attention_t* att, const place_t* p, int64_t r, int64_t n, float* score) {
+static void add_mask(const tn_attention_t* att, const place_t* p, int64_t r, int64_t n,
+                     float* score) {
   const int64_t step = att->mask_stride[3];
   const int64_t offset = p->batch * att->mask_stride[0] + p->head * att->mask_stride[1] +
                          (p->first_row + r) * att->mask_stride[2] + p->first_key * step;
@@ -163,22 +170,25 @@ static void add_mask(const tn_attention_t* att, const place_t* p, int64_t r, int
     const float* mask = (const float*)att->mask + offset;
     const int width = VF_LANES;
     if (step == 1) {
-      TN_ROW_VECTORS(n, st_f32(score + i, ld_f32(score + i, count) + ld_f32(mask + i, count), count););
+      TN_ROW_VECTORS(n,
+                     st_f32(score + i, ld_f32(score + i, count) + ld_f32(mask + i, count), count););
     } else {
       for (int64_t j = 0; j < n; ++j) score[j] += mask[j * step];
     }
   } else {
     const uint16_t* mask = (const uint16_t*)att->mask + offset;
     for (int64_t j = 0; j < n; ++j)
-      score[j] += att->mask_dtype == TN_BF16 ? tn_bf16_to_f32(mask[j * step]) : tn_f16_to_f32(mask[j * step]);
+      score[j] += att->mask_dtype == TN_BF16 ? tn_bf16_to_f32(mask[j * step])
+                                             : tn_f16_to_f32(mask[j * step]);
   }
 }
 
 // keep[j] = 0 or 1 / (1 - dropout) for one row.
-static void dropout_row(const tn_attention_t* att, const place_t* p, int64_t r, int64_t n, float* keep) {
-  uint64_t index =
-      (uint64_t)(((p->batch * att->heads + p->head) * att->length + p->first_row + r) * att->length_kv +
-                 p->first_key);
+static void dropout_row(const tn_attention_t* att, const place_t* p, int64_t r, int64_t n,
+                        float* keep) {
+  uint64_t index = (uint64_t)(((p->batch * att->heads + p->head) * att->length + p->first_row + r) *
+                                  att->length_kv +
+                              p->first_key);
   const bool drops_all = att->dropout >= 1;
   const uint32_t limit = drops_all ? ~0u : (uint32_t)(att->dropout * 0x1p32);
   const float scale = drops_all ? 0 : (float)(1 / (1 - att->dropout));
@@ -231,14 +241,14 @@ static void scale_row(float* x, int64_t n, float factor) {
 
 // ---- forward ----------------------------------------------------------------------------------------------
 static int64_t forward_scratch(const tn_attention_t* att) {
-  const int64_t rows = tn_attention_block_rows(att->length > 0 ? att->length : 1), e = pad(att->size),
-                v = pad(att->size_v);
+  const int64_t rows = tn_attention_block_rows(att->length > 0 ? att->length : 1),
+                e = pad(att->size), v = pad(att->size_v);
   return rows * (e + KEYS + v + 2) + KEYS * (2 * e + v) + KEYS + 64;
 }
 
 // Products for few rows: keys and values are read once, as they lie.
-static void small_scores(const float* q, int64_t q_row, int64_t rows, const float* keys, int64_t key_stride,
-                         int64_t n, int64_t size, float* score) {
+static void small_scores(const float* q, int64_t q_row, int64_t rows, const float* keys,
+                         int64_t key_stride, int64_t n, int64_t size, float* score) {
   const int width = VF_LANES;
   for (int64_t j = 0; j < n; ++j) {
     const float* key = keys + j * key_stride;
@@ -251,8 +261,8 @@ static void small_scores(const float* q, int64_t q_row, int64_t rows, const floa
   }
 }
 // sums[r] += score[r] values, |columns| a multiple of PANEL.
-static void small_sums(const float* score, int64_t rows, const float* values, int64_t stride, int64_t n,
-                       int64_t columns, float* sums) {
+static void small_sums(const float* score, int64_t rows, const float* values, int64_t stride,
+                       int64_t n, int64_t columns, float* sums) {
   enum { WIDE = 8 };  // vectors at a time: enough chains to hide the latency
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; c += WIDE * VF_LANES) {
@@ -274,7 +284,8 @@ static void small_sums(const float* score, int64_t rows, const float* values, in
         for (int64_t k = 0; k < left; ++k) {
           vf sum = vf_load(to + k * VF_LANES);
           for (int64_t j = 0; j < n; ++j)
-            sum = vf_fma(vf_splat(score[r * KEYS + j]), vf_load(values + j * stride + c + k * VF_LANES), sum);
+            sum = vf_fma(vf_splat(score[r * KEYS + j]),
+                         vf_load(values + j * stride + c + k * VF_LANES), sum);
           vf_store(to + k * VF_LANES, sum);
         }
       }
@@ -300,19 +311,20 @@ static void forward(const tn_attention_t* att, int64_t task, float* scratch, voi
   float *keys = packed + KEYS * e, *values = keys + KEYS * e, *keep = values + KEYS * v,
         *maximum = keep + KEYS;
   float* total = maximum + block_rows;
-  load_rows(att->dtype,
-            at(att->q, att->dtype,
-               p.batch * att->q_stride[0] + p.head * att->q_stride[1] + p.first_row * att->q_stride[2]),
-            att->q_stride[2], rows, att->size, scale_of(att), q, e);
+  load_rows(
+      att->dtype,
+      at(att->q, att->dtype,
+         p.batch * att->q_stride[0] + p.head * att->q_stride[1] + p.first_row * att->q_stride[2]),
+      att->q_stride[2], rows, att->size, scale_of(att), q, e);
   memset(sums, 0, sizeof(float) * (size_t)(rows * v));
   for (int64_t r = 0; r < rows; ++r) maximum[r] = -INFINITY, total[r] = 0;
 
   const int64_t limit = att->is_causal ? min64(att->length_kv, p.first_row + rows) : att->length_kv;
   for (p.first_key = 0; p.first_key < limit; p.first_key += KEYS) {
     p.keys = min64(KEYS, limit - p.first_key);
-    const void* k =
-        at(att->k, att->dtype,
-           p.batch * att->k_stride[0] + kv_head * att->k_stride[1] + p.first_key * att->k_stride[2]);
+    const void* k = at(
+        att->k, att->dtype,
+        p.batch * att->k_stride[0] + kv_head * att->k_stride[1] + p.first_key * att->k_stride[2]);
     const float* key_rows = k;
     int64_t key_stride = att->k_stride[2];
     if (att->dtype != TN_F32) {
@@ -320,9 +332,9 @@ static void forward(const tn_attention_t* att, int64_t task, float* scratch, voi
       key_rows = keys;
       key_stride = e;
     }
-    const void* value =
-        at(att->v, att->dtype,
-           p.batch * att->v_stride[0] + kv_head * att->v_stride[1] + p.first_key * att->v_stride[2]);
+    const void* value = at(
+        att->v, att->dtype,
+        p.batch * att->v_stride[0] + kv_head * att->v_stride[1] + p.first_key * att->v_stride[2]);
     const float* value_rows = value;
     int64_t value_stride = att->v_stride[2];
     if (att->dtype != TN_F32 || att->size_v != v || rows > SMALL) {
@@ -386,15 +398,16 @@ static void forward(const tn_attention_t* att, int64_t task, float* scratch, voi
     store_row(att->dtype, sums + r * v, att->size_v, total[r] == 0 ? 0 : 1 / total[r],
               (void*)(uintptr_t)at(out, att->dtype, offset));
     if (out_lse)
-      out_lse[head_index * att->length + row] = total[r] == 0 ? -INFINITY : maximum[r] + tn_log_one(total[r]);
+      out_lse[head_index * att->length + row] =
+          total[r] == 0 ? -INFINITY : maximum[r] + tn_log_one(total[r]);
   }
 }
 
 // ---- backward ---------------------------------------------------------------------------------------------
 static int64_t backward_scratch(const tn_attention_t* att) {
   const int64_t e = pad(att->size), v = pad(att->size_v), length = att->length;
-  return length * (2 * e + v + 1) + att->length_kv * (e + v) + 2 * GRAD_ROWS * KEYS + 2 * KEYS * (e + v) +
-         KEYS + 64;
+  return length * (2 * e + v + 1) + att->length_kv * (e + v) + 2 * GRAD_ROWS * KEYS +
+         2 * KEYS * (e + v) + KEYS + 64;
 }
 
 // All query heads of one key head, in order; keys in blocks outermost, so dk and dv of a block stay near.
@@ -410,17 +423,19 @@ static void backward(const tn_attention_t* att, const tn_attention_grad_t* grad,
   const float scale = scale_of(att);
   const int width = VF_LANES;
 
-  memset(
-      dk, 0,
-      sizeof(float) * (size_t)(att->length_kv * (e + v)));  // summed over the group in f32, stored at the end
+  memset(dk, 0,
+         sizeof(float) * (size_t)(att->length_kv *
+                                  (e + v)));  // summed over the group in f32, stored at the end
   const int64_t key_blocks = (att->length_kv + KEYS - 1) / KEYS;
   for (int64_t g = 0; g < group; ++g) {
     place_t p = {batch, kv_head * group + g, 0, 0, 0};
-    load_rows(att->dtype, at(att->q, att->dtype, batch * att->q_stride[0] + p.head * att->q_stride[1]),
-              att->q_stride[2], length, att->size, scale, q, e);
     load_rows(att->dtype,
-              at(grad->dout, att->dtype, batch * grad->dout_stride[0] + p.head * grad->dout_stride[1]),
-              grad->dout_stride[2], length, att->size_v, 1, dout, v);
+              at(att->q, att->dtype, batch * att->q_stride[0] + p.head * att->q_stride[1]),
+              att->q_stride[2], length, att->size, scale, q, e);
+    load_rows(
+        att->dtype,
+        at(grad->dout, att->dtype, batch * grad->dout_stride[0] + p.head * grad->dout_stride[1]),
+        grad->dout_stride[2], length, att->size_v, 1, dout, v);
     memset(dq, 0, sizeof(float) * (size_t)(length * e));
     for (int64_t r = 0; r < length; ++r) {  // delta = sum(dout * out)
       const char* o =
@@ -428,7 +443,8 @@ static void backward(const tn_attention_t* att, const tn_attention_grad_t* grad,
              batch * grad->out_stride[0] + p.head * grad->out_stride[1] + r * grad->out_stride[2]);
       load_rows(att->dtype, o, 0, 1, att->size_v, 1, values, v);
       vf sum = {0};
-      TN_ROW_VECTORS(v, sum = vf_fma(ld_f32(values + i, count), ld_f32(dout + r * v + i, count), sum););
+      TN_ROW_VECTORS(
+          v, sum = vf_fma(ld_f32(values + i, count), ld_f32(dout + r * v + i, count), sum););
       delta[r] = vf_sum_lanes(sum);
     }
     const float* lse = grad->lse + (batch * att->heads + p.head) * length;
@@ -437,17 +453,20 @@ static void backward(const tn_attention_t* att, const tn_attention_grad_t* grad,
       p.keys = min64(KEYS, att->length_kv - p.first_key);
       load_rows(att->dtype,
                 at(att->k, att->dtype,
-                   batch * att->k_stride[0] + kv_head * att->k_stride[1] + p.first_key * att->k_stride[2]),
+                   batch * att->k_stride[0] + kv_head * att->k_stride[1] +
+                       p.first_key * att->k_stride[2]),
                 att->k_stride[2], p.keys, att->size, 1, keys, e);
       pack_transposed(keys, e, p.keys, att->size, keys_t);
       load_rows(att->dtype,
                 at(att->v, att->dtype,
-                   batch * att->v_stride[0] + kv_head * att->v_stride[1] + p.first_key * att->v_stride[2]),
+                   batch * att->v_stride[0] + kv_head * att->v_stride[1] +
+                       p.first_key * att->v_stride[2]),
                 att->v_stride[2], p.keys, att->size_v, 1, values, v);
       pack_transposed(values, v, p.keys, att->size_v, values_t);
       const int64_t start = att->is_causal ? p.first_key / GRAD_ROWS * GRAD_ROWS : 0;
       for (p.first_row = start; p.first_row < length; p.first_row += GRAD_ROWS) {
-        const int64_t rows = min64(GRAD_ROWS, length - p.first_row), diagonal = p.first_row - p.first_key;
+        const int64_t rows = min64(GRAD_ROWS, length - p.first_row),
+                      diagonal = p.first_row - p.first_key;
         const bool is_banded = att->is_causal && p.first_key + p.keys - 1 > p.first_row;
         const float *q_rows = q + p.first_row * e, *dout_rows = dout + p.first_row * v;
         product_t scores = {.m = rows,
@@ -530,21 +549,21 @@ static void backward(const tn_attention_t* att, const tn_attention_grad_t* grad,
     if (grad->dq)
       for (int64_t r = 0; r < length; ++r)
         store_row(att->dtype, dq + r * e, att->size, scale,
-                  (void*)(uintptr_t)at(
-                      grad->dq, att->dtype,
-                      batch * grad->dq_stride[0] + p.head * grad->dq_stride[1] + r * grad->dq_stride[2]));
+                  (void*)(uintptr_t)at(grad->dq, att->dtype,
+                                       batch * grad->dq_stride[0] + p.head * grad->dq_stride[1] +
+                                           r * grad->dq_stride[2]));
   }
   for (int64_t j = 0; j < att->length_kv; ++j) {
     if (grad->dk)
       store_row(att->dtype, dk + j * e, att->size, 1,
-                (void*)(uintptr_t)at(
-                    grad->dk, att->dtype,
-                    batch * grad->dk_stride[0] + kv_head * grad->dk_stride[1] + j * grad->dk_stride[2]));
+                (void*)(uintptr_t)at(grad->dk, att->dtype,
+                                     batch * grad->dk_stride[0] + kv_head * grad->dk_stride[1] +
+                                         j * grad->dk_stride[2]));
     if (grad->dv)
       store_row(att->dtype, dv + j * v, att->size_v, 1,
-                (void*)(uintptr_t)at(
-                    grad->dv, att->dtype,
-                    batch * grad->dv_stride[0] + kv_head * grad->dv_stride[1] + j * grad->dv_stride[2]));
+                (void*)(uintptr_t)at(grad->dv, att->dtype,
+                                     batch * grad->dv_stride[0] + kv_head * grad->dv_stride[1] +
+                                         j * grad->dv_stride[2]));
   }
 }
 

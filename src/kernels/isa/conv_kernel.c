@@ -50,36 +50,36 @@ static bool is_inside(const tn_conv_image_t* m, int axis, int64_t position) {
 }
 
 // ---- any layout, one element at a time --------------------------------------------------------------------------
-#define PACK_ANY(T, name)                                                                                         \
-  static void name(const tn_conv_image_t* m, int64_t first, int64_t cols, int64_t k0, int64_t depth, int panel,   \
-                   T* out) {                                                                                      \
-    for (int64_t j0 = 0; j0 < cols; j0 += panel, out += depth * panel) {                                          \
-      position_t position = position_of(m, first + j0);                                                           \
-      for (int j = 0; j < panel; ++j) {                                                                           \
-        if (j0 + j >= cols) {                                                                                     \
-          for (int64_t k = 0; k < depth; ++k) out[k * panel + j] = 0;                                             \
-          continue;                                                                                               \
-        }                                                                                                         \
-        int64_t on_axis[TN_CONV_AXES], tap[TN_CONV_AXES];                                                         \
-        const int64_t base = pixel_offset(m, &position, on_axis);                                                 \
-        tap_of(m, k0 % m->tap_count, tap);                                                                        \
-        int64_t channel = k0 / m->tap_count;                                                                      \
-        for (int64_t k = 0; k < depth; ++k) {                                                                     \
-          bool inside = true;                                                                                     \
-          int64_t offset = base + channel * m->in_channel;                                                        \
-          for (int a = 0; a < TN_CONV_AXES; ++a) {                                                                \
-            const int64_t shift = tap[a] * m->axes[a].tap_step;                                                   \
-            inside = inside && is_inside(m, a, on_axis[a] + shift);                                               \
-            offset += shift * m->axes[a].in_stride;                                                               \
-          }                                                                                                       \
-          out[k * panel + j] = inside ? ((const T*)m->in)[offset] : 0;                                            \
-          int a = TN_CONV_AXES - 1;                                                                               \
-          while (a >= 0 && ++tap[a] == m->axes[a].taps) tap[a--] = 0;                                             \
-          channel += a < 0;                                                                                       \
-        }                                                                                                         \
-        position_advance(m, &position);                                                                           \
-      }                                                                                                           \
-    }                                                                                                             \
+#define PACK_ANY(T, name)                                                             \
+  static void name(const tn_conv_image_t* m, int64_t first, int64_t cols, int64_t k0, \
+                   int64_t depth, int panel, T* out) {                                \
+    for (int64_t j0 = 0; j0 < cols; j0 += panel, out += depth * panel) {              \
+      position_t position = position_of(m, first + j0);                               \
+      for (int j = 0; j < panel; ++j) {                                               \
+        if (j0 + j >= cols) {                                                         \
+          for (int64_t k = 0; k < depth; ++k) out[k * panel + j] = 0;                 \
+          continue;                                                                   \
+        }                                                                             \
+        int64_t on_axis[TN_CONV_AXES], tap[TN_CONV_AXES];                             \
+        const int64_t base = pixel_offset(m, &position, on_axis);                     \
+        tap_of(m, k0 % m->tap_count, tap);                                            \
+        int64_t channel = k0 / m->tap_count;                                          \
+        for (int64_t k = 0; k < depth; ++k) {                                         \
+          bool inside = true;                                                         \
+          int64_t offset = base + channel * m->in_channel;                            \
+          for (int a = 0; a < TN_CONV_AXES; ++a) {                                    \
+            const int64_t shift = tap[a] * m->axes[a].tap_step;                       \
+            inside = inside && is_inside(m, a, on_axis[a] + shift);                   \
+            offset += shift * m->axes[a].in_stride;                                   \
+          }                                                                           \
+          out[k * panel + j] = inside ? ((const T*)m->in)[offset] : 0;                \
+          int a = TN_CONV_AXES - 1;                                                   \
+          while (a >= 0 && ++tap[a] == m->axes[a].taps) tap[a--] = 0;                 \
+          channel += a < 0;                                                           \
+        }                                                                             \
+        position_advance(m, &position);                                               \
+      }                                                                               \
+    }                                                                                 \
   }
 PACK_ANY(double, pack_f64)
 PACK_ANY(float, pack_any_f32)
@@ -96,23 +96,22 @@ static void widen(tn_dtype_t dtype, const void* in, int64_t step, float* out, in
 }
 
 #if !defined(TN_ISA_AVX2) && !defined(TN_ISA_AVX512)
-#define PACK_F32 pack_any_f32
+#define PACK_F32      pack_any_f32
 #define DEPTHWISE_F32 NULL
 #else
-#define PACK_F32 pack_f32
+#define PACK_F32      pack_f32
 #define DEPTHWISE_F32 depthwise_f32
 
 // ---- masked loads of 8 ----------------------------------------------------------------------------------------
-static const int32_t kMask[24] = {0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+static const int32_t kMask[24] = {0,  0,  0,  0,  0, 0, 0, 0, -1, -1, -1, -1,
+                                  -1, -1, -1, -1, 0, 0, 0, 0, 0,  0,  0,  0};
 
 // Lanes [low, high), 0 <= low <= 8, 0 <= high <= 8.
 TN_INLINE __m256i mask_of(int low, int high) {
   return _mm256_and_si256(_mm256_loadu_si256((const void*)(kMask + 8 - low)),
                           _mm256_loadu_si256((const void*)(kMask + 16 - high)));
 }
-TN_INLINE int clamp_8(int64_t x) {
-  return x < 0 ? 0 : x > 8 ? 8 : (int)x;
-}
+TN_INLINE int clamp_8(int64_t x) { return x < 0 ? 0 : x > 8 ? 8 : (int)x; }
 // 8 elements |step| apart, of which only lanes [low, high) are read.
 TN_INLINE __m256 load_part(const float* p, int64_t step, int low, int high) {
   if (step == 1) {
@@ -143,7 +142,8 @@ typedef struct piece {  // 8 pixels of a run at one tap; lanes [low, high) lie i
 } piece_t;
 
 // The runs of pixels [first, first + cols); returns their number, and that of vectors of 8 in them.
-static int fill_runs(const tn_conv_image_t* m, int64_t first, int cols, run_t* runs, int* out_vectors) {
+static int fill_runs(const tn_conv_image_t* m, int64_t first, int cols, run_t* runs,
+                     int* out_vectors) {
   const int inner = TN_CONV_PIXEL_DIMS - 1;
   int run_count = 0;
   *out_vectors = 0;
@@ -163,8 +163,8 @@ static int fill_runs(const tn_conv_image_t* m, int64_t first, int cols, run_t* r
 }
 
 // The pieces of all runs at the tap that shifts positions by |shift|, memory by |offset|.
-static piece_t* fill_pieces(const tn_conv_image_t* m, const run_t* runs, int run_count, const int64_t* shift,
-                            int64_t offset, piece_t* piece) {
+static piece_t* fill_pieces(const tn_conv_image_t* m, const run_t* runs, int run_count,
+                            const int64_t* shift, int64_t offset, piece_t* piece) {
   const int inner_axis = m->axis[TN_CONV_PIXEL_DIMS - 1];
   const int64_t step = m->in_step[TN_CONV_PIXEL_DIMS - 1];
   for (int r = 0; r < run_count; ++r) {
@@ -193,8 +193,8 @@ static piece_t* fill_pieces(const tn_conv_image_t* m, const run_t* runs, int run
 }
 
 // The pieces of taps [begin, end).
-static void fill_taps(const tn_conv_image_t* m, const run_t* runs, int run_count, int64_t begin, int64_t end,
-                      piece_t* pieces) {
+static void fill_taps(const tn_conv_image_t* m, const run_t* runs, int run_count, int64_t begin,
+                      int64_t end, piece_t* pieces) {
   int64_t tap[TN_CONV_AXES];
   tap_of(m, begin, tap);
   for (int64_t t = begin; t < end; ++t) {
@@ -210,11 +210,10 @@ static void fill_taps(const tn_conv_image_t* m, const run_t* runs, int run_count
 }
 
 TN_INLINE __m256i lane_steps(int64_t step) {
-  return _mm256_mullo_epi32(_mm256_set1_epi32((int)step), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  return _mm256_mullo_epi32(_mm256_set1_epi32((int)step),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-TN_INLINE bool fits_gather(int64_t step) {
-  return step <= INT32_MAX / 8 && step >= INT32_MIN / 8;
-}
+TN_INLINE bool fits_gather(int64_t step) { return step <= INT32_MAX / 8 && step >= INT32_MIN / 8; }
 // Loads one piece; |steps| are the lanes' distances.
 TN_INLINE __m256 load_piece(const float* in, const piece_t* piece, int64_t step, __m256i steps) {
   const float* p = in + piece->offset;
@@ -229,8 +228,8 @@ TN_INLINE __m256 load_piece(const float* in, const piece_t* piece, int64_t step,
   return _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, steps, _mm256_castsi256_ps(mask), 4);
 }
 
-static void pack_panel_pixels(const tn_conv_image_t* m, int64_t first, int cols, int64_t k0, int64_t depth, int panel,
-                              float* out) {
+static void pack_panel_pixels(const tn_conv_image_t* m, int64_t first, int cols, int64_t k0,
+                              int64_t depth, int panel, float* out) {
   const int64_t step = m->in_step[TN_CONV_PIXEL_DIMS - 1], total = m->tap_count;
   run_t runs[MAX_RUNS];
   int count;
@@ -239,7 +238,8 @@ static void pack_panel_pixels(const tn_conv_image_t* m, int64_t first, int cols,
   const int64_t group = MAX_PIECES / count;  // taps the table holds
   const int64_t c_begin = k0 / total, c_end = (k0 + depth - 1) / total + 1;
   const bool is_one_channel = c_end - c_begin == 1;
-  if ((total > group && !is_one_channel) || !fits_gather(step)) {  // rows would not be written in order
+  if ((total > group && !is_one_channel) ||
+      !fits_gather(step)) {  // rows would not be written in order
     pack_any_f32(m, first, cols, k0, depth, panel, out);
     return;
   }
@@ -270,8 +270,9 @@ static void pack_panel_pixels(const tn_conv_image_t* m, int64_t first, int cols,
 
 // ---- one channel per group ------------------------------------------------------------------------------------
 // The table of pieces serves all groups: only the base address differs.
-static void depthwise_f32(const tn_conv_image_t* m, int64_t first, int cols, int64_t groups, int64_t in_group,
-                          const float* weights, int64_t weight_group, float* sums, int64_t sum_row) {
+static void depthwise_f32(const tn_conv_image_t* m, int64_t first, int cols, int64_t groups,
+                          int64_t in_group, const float* weights, int64_t weight_group, float* sums,
+                          int64_t sum_row) {
   const int64_t step = m->in_step[TN_CONV_PIXEL_DIMS - 1], total = m->tap_count;
   run_t runs[TN_CONV_DEPTHWISE_COLS];
   int count;
@@ -292,7 +293,8 @@ static void depthwise_f32(const tn_conv_image_t* m, int64_t first, int cols, int
       for (int64_t t = 0; t < total; ++t, piece += count) {
         const __m256 w = _mm256_broadcast_ss(weight + t);
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) acc[i] = _mm256_fmadd_ps(w, load_piece(in, piece + i, step, steps), acc[i]);
+        for (int i = 0; i < 4; ++i)
+          acc[i] = _mm256_fmadd_ps(w, load_piece(in, piece + i, step, steps), acc[i]);
       }
       // In order: what reaches past a run is written later.
 #pragma GCC unroll 4
@@ -301,7 +303,8 @@ static void depthwise_f32(const tn_conv_image_t* m, int64_t first, int cols, int
     for (; v < count; ++v) {
       __m256 acc = _mm256_setzero_ps();
       for (int64_t t = 0; t < total; ++t) {
-        acc = _mm256_fmadd_ps(_mm256_broadcast_ss(weight + t), load_piece(in, pieces + t * count + v, step, steps), acc);
+        acc = _mm256_fmadd_ps(_mm256_broadcast_ss(weight + t),
+                              load_piece(in, pieces + t * count + v, step, steps), acc);
       }
       _mm256_storeu_ps(sum + pieces[v].column, acc);
     }
@@ -336,12 +339,13 @@ typedef struct lane_pixel {
 } lane_pixel_t;
 
 // 8 pixels (fewer at the end: the rest repeats the last, into columns nobody reads, or padding).
-static void pack_8_channels(const tn_conv_image_t* m, const lane_pixel_t* pixels, int64_t k0, int64_t depth, int panel,
-                            float* out) {
+static void pack_8_channels(const tn_conv_image_t* m, const lane_pixel_t* pixels, int64_t k0,
+                            int64_t depth, int panel, float* out) {
   const int64_t total = m->tap_count;
   int64_t tap[TN_CONV_AXES] = {0};
   for (int64_t t = 0; t < total; ++t) {
-    const int64_t c_begin = k0 <= t ? 0 : (k0 - t + total - 1) / total, c_end = (k0 + depth - t + total - 1) / total;
+    const int64_t c_begin = k0 <= t ? 0 : (k0 - t + total - 1) / total,
+                  c_end = (k0 + depth - t + total - 1) / total;
     const float* from[8];
     int high[8];
     for (int p = 0; p < 8; ++p) {
@@ -358,7 +362,8 @@ static void pack_8_channels(const tn_conv_image_t* m, const lane_pixel_t* pixels
       const int count = (int)(c_end - c < 8 ? c_end - c : 8);
       __m256 r[8];
 #pragma GCC unroll 8
-      for (int p = 0; p < 8; ++p) r[p] = load_part(from[p] + c, 1, 0, high[p] < count ? high[p] : count);
+      for (int p = 0; p < 8; ++p)
+        r[p] = load_part(from[p] + c, 1, 0, high[p] < count ? high[p] : count);
       transpose_registers(r);
       float* row = out + (c * total + t - k0) * panel;
       if (count == 8) {
@@ -374,8 +379,8 @@ static void pack_8_channels(const tn_conv_image_t* m, const lane_pixel_t* pixels
 }
 
 // The innermost axis has many taps (gradients of weights): vectors of 8 taps.
-static void pack_8_taps(const tn_conv_image_t* m, const lane_pixel_t* pixels, int64_t k0, int64_t depth, int panel,
-                        float* out) {
+static void pack_8_taps(const tn_conv_image_t* m, const lane_pixel_t* pixels, int64_t k0,
+                        int64_t depth, int panel, float* out) {
   const tn_conv_axis_t* axis = &m->axes[TN_CONV_AXES - 1];
   const int64_t step = axis->tap_step * axis->in_stride;
   int64_t low_tap[8], high_tap[8];  // taps inside, per pixel
@@ -418,10 +423,11 @@ static void pack_8_taps(const tn_conv_image_t* m, const lane_pixel_t* pixels, in
   }
 }
 
-static void pack_f32(const tn_conv_image_t* m, int64_t first, int64_t cols, int64_t k0, int64_t depth, int panel,
-                     float* out) {
+static void pack_f32(const tn_conv_image_t* m, int64_t first, int64_t cols, int64_t k0,
+                     int64_t depth, int panel, float* out) {
   const int inner = TN_CONV_PIXEL_DIMS - 1;
-  const bool runs_are_long = m->in_step[inner] == 1 && (m->extent[inner] >= 6 || m->extent[inner] >= cols);
+  const bool runs_are_long =
+      m->in_step[inner] == 1 && (m->extent[inner] >= 6 || m->extent[inner] >= cols);
   const bool along_channels = !runs_are_long && m->in_channel == 1 && m->channels >= 6;
   const bool along_taps = !runs_are_long && !along_channels && m->axes[2].taps >= 6;
   for (int64_t j0 = 0; j0 < cols; j0 += panel, out += depth * panel) {
@@ -433,7 +439,8 @@ static void pack_f32(const tn_conv_image_t* m, int64_t first, int64_t cols, int6
     position_t position = position_of(m, first + j0);
     for (int j = 0; j < panel; j += 8) {
       if (j >= width) {
-        for (int64_t k = 0; k < depth; ++k) _mm256_storeu_ps(out + k * panel + j, _mm256_setzero_ps());
+        for (int64_t k = 0; k < depth; ++k)
+          _mm256_storeu_ps(out + k * panel + j, _mm256_setzero_ps());
         continue;
       }
       lane_pixel_t pixels[8];

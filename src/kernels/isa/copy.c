@@ -12,10 +12,12 @@ enum { BLOCK = 256 };
 
 typedef void (*convert_fn_t)(const void* x, void* out, int64_t count);
 
+// clang-format off
 #define NATIVE(X)                                                                                  \
   X(i8, int8_t)                                                                                    \
   X(i16, int16_t) X(i32, int32_t) X(i64, int64_t) X(u8, uint8_t) X(u16, uint16_t) X(u32, uint32_t) \
       X(u64, uint64_t)
+// clang-format on
 
 #define INT_TO(from, F, to, T)                                          \
   static void from##_to_##to(const void* x, void* out, int64_t count) { \
@@ -30,10 +32,12 @@ typedef void (*convert_fn_t)(const void* x, void* out, int64_t count);
     for (int64_t i = 0; i < count; ++i) b[i] = a[i] != 0;            \
   }
 // The sign of the target does not matter. Bool is a u8.
-#define INT_ROW(from, F)                                                                     \
-  INT_TO_BOOL(from, F)                                                                       \
-  INT_TO(from, F, u8, uint8_t) INT_TO(from, F, u16, uint16_t) INT_TO(from, F, u32, uint32_t) \
-      INT_TO(from, F, u64, uint64_t) INT_TO(from, F, f32, float) INT_TO(from, F, f64, double)
+#define INT_ROW(from, F)         \
+  INT_TO_BOOL(from, F)           \
+  INT_TO(from, F, u8, uint8_t)   \
+  INT_TO(from, F, u16, uint16_t) \
+  INT_TO(from, F, u32, uint32_t) \
+  INT_TO(from, F, u64, uint64_t) INT_TO(from, F, f32, float) INT_TO(from, F, f64, double)
 NATIVE(INT_ROW)
 
 // Float to integer passes through int64. Where a whole block fits int32, that is the same and vectorizes.
@@ -51,24 +55,27 @@ NATIVE(INT_ROW)
       }                                                                                           \
     }                                                                                             \
   }
-#define FLOAT_ROW(from, F)                                                                           \
-  INT_TO_BOOL(from, F)                                                                               \
-  FLOAT_TO(from, F, u8, uint8_t, tn_f64_to_i64) FLOAT_TO(from, F, u16, uint16_t, tn_f64_to_i64)      \
-      FLOAT_TO(from, F, u32, uint32_t, tn_f64_to_i64) FLOAT_TO(from, F, i64, int64_t, tn_f64_to_i64) \
-          FLOAT_TO(from, F, u64, uint64_t, tn_f64_to_u64) INT_TO(from, F, f32, float)                \
-              INT_TO(from, F, f64, double)
+#define FLOAT_ROW(from, F)                        \
+  INT_TO_BOOL(from, F)                            \
+  FLOAT_TO(from, F, u8, uint8_t, tn_f64_to_i64)   \
+  FLOAT_TO(from, F, u16, uint16_t, tn_f64_to_i64) \
+  FLOAT_TO(from, F, u32, uint32_t, tn_f64_to_i64) \
+  FLOAT_TO(from, F, i64, int64_t, tn_f64_to_i64)  \
+  FLOAT_TO(from, F, u64, uint64_t, tn_f64_to_u64) \
+  INT_TO(from, F, f32, float) INT_TO(from, F, f64, double)
 FLOAT_ROW(f32, float)
 FLOAT_ROW(f64, double)
 
 // The enum has f16 and bf16 between the integers and f32; they have no entry.
-#define TO(from, i64)                                                                                        \
-  {from##_to_b,   from##_to_u8,  from##_to_u16, from##_to_u32, from##_to_##i64, from##_to_u8, from##_to_u16, \
-   from##_to_u32, from##_to_u64, NULL,          NULL,          from##_to_f32,   from##_to_f64},
-static const convert_fn_t native[TN_F64 + 1][TN_F64 + 1] = {TO(u8, u64) TO(i8, u64) TO(i16, u64) TO(i32, u64)
-                                                                TO(i64, u64) TO(u8, u64) TO(u16, u64)
-                                                                    TO(u32, u64) TO(u64, u64){NULL},
-                                                            {NULL},
-                                                            TO(f32, i64) TO(f64, i64)};
+#define TO(from, i64)                                                          \
+  {from##_to_b,  from##_to_u8,  from##_to_u16, from##_to_u32, from##_to_##i64, \
+   from##_to_u8, from##_to_u16, from##_to_u32, from##_to_u64, NULL,            \
+   NULL,         from##_to_f32, from##_to_f64},
+static const convert_fn_t native[TN_F64 + 1][TN_F64 + 1] = {
+    TO(u8, u64) TO(i8, u64) TO(i16, u64) TO(i32, u64) TO(i64, u64) TO(u8, u64) TO(u16, u64)
+        TO(u32, u64) TO(u64, u64){NULL},
+    {NULL},
+    TO(f32, i64) TO(f64, i64)};
 static const uint8_t sizes[] = {
 #define SIZE(name, text, size, kind) size,
     TN_DTYPES(SIZE)};
@@ -142,14 +149,14 @@ static void convert(tn_dtype_t from, const void* x, tn_dtype_t to, void* out, in
 }
 
 // ---- transpose --------------------------------------------------------------------------------------------
-#define TRANSPOSE_PLAIN(name, T)                                                                     \
-  static inline void name(int64_t rows, int64_t columns, const char* x, int64_t x_stride, char* out, \
-                          int64_t out_stride) {                                                      \
-    for (int64_t i = 0; i < rows; ++i) {                                                             \
-      T* to = (T*)(void*)(out + i * out_stride);                                                     \
-      const char* from = x + i * (int64_t)sizeof(T);                                                 \
-      for (int64_t j = 0; j < columns; ++j) to[j] = *(const T*)(const void*)(from + j * x_stride);   \
-    }                                                                                                \
+#define TRANSPOSE_PLAIN(name, T)                                                                   \
+  static inline void name(int64_t rows, int64_t columns, const char* x, int64_t x_stride,          \
+                          char* out, int64_t out_stride) {                                         \
+    for (int64_t i = 0; i < rows; ++i) {                                                           \
+      T* to = (T*)(void*)(out + i * out_stride);                                                   \
+      const char* from = x + i * (int64_t)sizeof(T);                                               \
+      for (int64_t j = 0; j < columns; ++j) to[j] = *(const T*)(const void*)(from + j * x_stride); \
+    }                                                                                              \
   }
 typedef struct {
   uint64_t part[2];
@@ -168,9 +175,11 @@ TRANSPOSE_PLAIN(plain_16, u128_t)
 
 static inline void tile_4(const char* x, int64_t xs, char* out, int64_t os) {  // 8 x 8
   __m256 r[8], t[8];
-  for (int k = 0; k < 4; ++k) {  // halves of rows k and k + 4 side by side spare the cross-lane shuffles
-    r[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs))),
-                                _mm_loadu_ps((const float*)(const void*)(x + (k + 4) * xs)), 1);
+  for (int k = 0; k < 4;
+       ++k) {  // halves of rows k and k + 4 side by side spare the cross-lane shuffles
+    r[k] = _mm256_insertf128_ps(
+        _mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs))),
+        _mm_loadu_ps((const float*)(const void*)(x + (k + 4) * xs)), 1);
     r[k + 4] = _mm256_insertf128_ps(
         _mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs + 16))),
         _mm_loadu_ps((const float*)(const void*)(x + (k + 4) * xs + 16)), 1);
@@ -207,8 +216,9 @@ static inline void tile_2(const char* x, int64_t xs, char* out, int64_t os) {  /
 static inline void tile_8(const char* x, int64_t xs, char* out, int64_t os) {  // 4 x 4
   __m256 r[4];
   for (int k = 0; k < 2; ++k) {
-    r[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs))),
-                                _mm_loadu_ps((const float*)(const void*)(x + (k + 2) * xs)), 1);
+    r[k] = _mm256_insertf128_ps(
+        _mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs))),
+        _mm_loadu_ps((const float*)(const void*)(x + (k + 2) * xs)), 1);
     r[k + 2] = _mm256_insertf128_ps(
         _mm256_castps128_ps256(_mm_loadu_ps((const float*)(const void*)(x + k * xs + 16))),
         _mm_loadu_ps((const float*)(const void*)(x + (k + 2) * xs + 16)), 1);
@@ -232,8 +242,8 @@ static inline void tile_1(const char* x, int64_t xs, char* out, int64_t os) {  /
   for (int k = 0; k < 16; ++k) STORE128(out + k * os, r[k]);
 }
 #define TILED(size, T)                                                                                     \
-  static void transpose_##size(int64_t rows, int64_t columns, const char* x, int64_t xs, char* out,        \
-                               int64_t os) {                                                               \
+  static void transpose_##size(int64_t rows, int64_t columns, const char* x, int64_t xs,                   \
+                               char* out, int64_t os) {                                                    \
     const int64_t full_rows = rows - rows % T, full_columns = columns - columns % T;                       \
     /* A strip of out rows as wide as a cache line of x, so that every line of x is used up while near. */ \
     const int64_t strip = 64 / size > T ? 64 / size : T;                                                   \
@@ -243,8 +253,8 @@ static inline void tile_1(const char* x, int64_t xs, char* out, int64_t os) {  /
         for (int64_t i = i0; i < i1; i += T)                                                               \
           tile_##size(x + j * xs + i * size, xs, out + i * os + j * size, os);                             \
     }                                                                                                      \
-    plain_##size(full_rows, columns - full_columns, x + full_columns * xs, xs, out + full_columns * size,  \
-                 os);                                                                                      \
+    plain_##size(full_rows, columns - full_columns, x + full_columns * xs, xs,                             \
+                 out + full_columns * size, os);                                                           \
     plain_##size(rows - full_rows, columns, x + full_rows * size, xs, out + full_rows * os, os);           \
   }
 TILED(1, 16)
@@ -260,8 +270,8 @@ TILED(8, 4)
 
 // Tiles of SIDE x SIDE elements keep both sides in the first-level cache and the page tables.
 enum { SIDE = 64 };
-static void transpose(size_t size, int64_t rows, int64_t columns, const void* x, int64_t x_stride, void* out,
-                      int64_t out_stride) {
+static void transpose(size_t size, int64_t rows, int64_t columns, const void* x, int64_t x_stride,
+                      void* out, int64_t out_stride) {
   const int64_t bytes = (int64_t)size;
   for (int64_t i = 0; i < rows; i += SIDE) {
     const int64_t m = rows - i < SIDE ? rows - i : SIDE;
@@ -287,8 +297,8 @@ static void transpose(size_t size, int64_t rows, int64_t columns, const void* x,
     T* to = (T*)(void*)((char*)out + i * out_stride);                        \
     for (int64_t j = 0; j < count; ++j) to[j] = value;                       \
   }
-static void repeat(size_t size, int64_t rows, int64_t count, const void* x, int64_t x_stride, void* out,
-                   int64_t out_stride) {
+static void repeat(size_t size, int64_t rows, int64_t count, const void* x, int64_t x_stride,
+                   void* out, int64_t out_stride) {
   switch (size) {
     case 1: REPEAT(uint8_t) break;
     case 2: REPEAT(uint16_t) break;

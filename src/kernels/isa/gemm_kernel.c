@@ -42,7 +42,8 @@ TN_INLINE void write_f32(tn_dtype_t dtype, void* p, int64_t i, float value) {
     default: ((float*)p)[i] = value;
   }
 }
-TN_INLINE void write_run_f32(tn_dtype_t dtype, void* p, int64_t i, const float* values, int64_t count) {
+TN_INLINE void write_run_f32(tn_dtype_t dtype, void* p, int64_t i, const float* values,
+                             int64_t count) {
   switch (dtype) {
     case TN_F16: tn_store_f16(values, (uint16_t*)p + i, count); break;
     case TN_BF16: tn_store_bf16(values, (uint16_t*)p + i, count); break;
@@ -53,7 +54,8 @@ TN_INLINE double read_f64(tn_dtype_t dtype, const void* p, int64_t i) {
   (void)dtype;
   return ((const double*)p)[i];
 }
-TN_INLINE void read_run_f64(tn_dtype_t dtype, const void* p, int64_t i, double* out, int64_t count) {
+TN_INLINE void read_run_f64(tn_dtype_t dtype, const void* p, int64_t i, double* out,
+                            int64_t count) {
   (void)dtype;
   memcpy(out, (const double*)p + i, (size_t)count * sizeof(double));
 }
@@ -61,7 +63,8 @@ TN_INLINE void write_f64(tn_dtype_t dtype, void* p, int64_t i, double value) {
   (void)dtype;
   ((double*)p)[i] = value;
 }
-TN_INLINE void write_run_f64(tn_dtype_t dtype, void* p, int64_t i, const double* values, int64_t count) {
+TN_INLINE void write_run_f64(tn_dtype_t dtype, void* p, int64_t i, const double* values,
+                             int64_t count) {
   (void)dtype;
   memcpy((double*)p + i, values, (size_t)count * sizeof(double));
 }
@@ -72,13 +75,17 @@ TN_INLINE void transpose_8x8(const float* const* in, float* out, int64_t out_row
   __m256 r[8];
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {  // rows i and i + 4 side by side, then columns 4..7 likewise
-    r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(in[i])), _mm_loadu_ps(in[i + 4]), 1);
-    r[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(in[i] + 4)), _mm_loadu_ps(in[i + 4] + 4), 1);
+    r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(in[i])),
+                                _mm_loadu_ps(in[i + 4]), 1);
+    r[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(in[i] + 4)),
+                                    _mm_loadu_ps(in[i + 4] + 4), 1);
   }
 #pragma GCC unroll 2
   for (int h = 0; h < 8; h += 4) {
-    const __m256 low01 = _mm256_unpacklo_ps(r[h], r[h + 1]), high01 = _mm256_unpackhi_ps(r[h], r[h + 1]);
-    const __m256 low23 = _mm256_unpacklo_ps(r[h + 2], r[h + 3]), high23 = _mm256_unpackhi_ps(r[h + 2], r[h + 3]);
+    const __m256 low01 = _mm256_unpacklo_ps(r[h], r[h + 1]),
+                 high01 = _mm256_unpackhi_ps(r[h], r[h + 1]);
+    const __m256 low23 = _mm256_unpacklo_ps(r[h + 2], r[h + 3]),
+                 high23 = _mm256_unpackhi_ps(r[h + 2], r[h + 3]);
     _mm256_storeu_ps(out + (h + 0) * out_row, _mm256_shuffle_ps(low01, low23, 0x44));
     _mm256_storeu_ps(out + (h + 1) * out_row, _mm256_shuffle_ps(low01, low23, 0xee));
     _mm256_storeu_ps(out + (h + 2) * out_row, _mm256_shuffle_ps(high01, high23, 0x44));
@@ -110,12 +117,14 @@ TN_INLINE vd load_as_f64(tn_dtype_t dtype, const void* p, int64_t i) {
 }
 
 // acc[0..7] = fma(x[0..7], p[i..i+7], acc[0..7])
-TN_INLINE void fma_lanes_f32(tn_dtype_t dtype, const float* x, const void* p, int64_t i, float* acc) {
+TN_INLINE void fma_lanes_f32(tn_dtype_t dtype, const float* x, const void* p, int64_t i,
+                             float* acc) {
 #if defined(TN_ISA_AVX512)
   const uint16_t* half = (const uint16_t*)p + i;
-  const __m256 y = dtype == TN_F16    ? _mm256_cvtph_ps(_mm_loadu_si128((const void*)half))
-                   : dtype == TN_BF16 ? (__m256)(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void*)half)) << 16)
-                                      : _mm256_loadu_ps((const float*)p + i);
+  const __m256 y = dtype == TN_F16 ? _mm256_cvtph_ps(_mm_loadu_si128((const void*)half))
+                   : dtype == TN_BF16
+                       ? (__m256)(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void*)half)) << 16)
+                       : _mm256_loadu_ps((const float*)p + i);
   _mm256_storeu_ps(acc, _mm256_fmadd_ps(_mm256_loadu_ps(x), y, _mm256_loadu_ps(acc)));
 #else
 #pragma GCC unroll 2
@@ -124,22 +133,23 @@ TN_INLINE void fma_lanes_f32(tn_dtype_t dtype, const float* x, const void* p, in
   }
 #endif
 }
-TN_INLINE void fma_lanes_f64(tn_dtype_t dtype, const double* x, const void* p, int64_t i, double* acc) {
+TN_INLINE void fma_lanes_f64(tn_dtype_t dtype, const double* x, const void* p, int64_t i,
+                             double* acc) {
 #pragma GCC unroll 4
   for (int v = 0; v < 8; v += VD_LANES) {
     vd_store(acc + v, vd_fma(vd_load(x + v), load_as_f64(dtype, p, i + v), vd_load(acc + v)));
   }
 }
 
-#define T float
-#define V vf
-#define LANES VF_LANES
-#define NAME(f) f##_f32
-#define LOAD vf_load
-#define STORE vf_store
-#define SPLAT vf_splat
-#define FMA vf_fma
-#define FMA_SCALAR fmaf
+#define T             float
+#define V             vf
+#define LANES         VF_LANES
+#define NAME(f)       f##_f32
+#define LOAD          vf_load
+#define STORE         vf_store
+#define SPLAT         vf_splat
+#define FMA           vf_fma
+#define FMA_SCALAR    fmaf
 #define TRANSPOSE_8X8 transpose_8x8
 #include "kernels/isa/gemm_kernel.inc"
 #undef T
@@ -153,20 +163,20 @@ TN_INLINE void fma_lanes_f64(tn_dtype_t dtype, const double* x, const void* p, i
 #undef FMA_SCALAR
 #undef TRANSPOSE_8X8
 
-#define T double
-#define V vd
-#define LANES VD_LANES
-#define NAME(f) f##_f64
-#define LOAD vd_load
-#define STORE vd_store
-#define SPLAT vd_splat
-#define FMA vd_fma
-#define FMA_SCALAR fma
+#define T             double
+#define V             vd
+#define LANES         VD_LANES
+#define NAME(f)       f##_f64
+#define LOAD          vd_load
+#define STORE         vd_store
+#define SPLAT         vd_splat
+#define FMA           vd_fma
+#define FMA_SCALAR    fma
 #define TRANSPOSE_8X8 transpose_8x8_f64
 #include "kernels/isa/gemm_kernel.inc"
 
-static void pack_b(tn_dtype_t dtype, const void* b, int64_t b_row, int64_t b_col, int64_t depth, int64_t cols,
-                   int panel, void* out) {
+static void pack_b(tn_dtype_t dtype, const void* b, int64_t b_row, int64_t b_col, int64_t depth,
+                   int64_t cols, int panel, void* out) {
   switch (dtype) {  // constants, so that each gets its own code
     case TN_F64: pack_b_f64(TN_F64, b, b_row, b_col, depth, cols, panel, out); break;
     case TN_F16: pack_b_f32(TN_F16, b, b_row, b_col, depth, cols, panel, out); break;
@@ -174,8 +184,8 @@ static void pack_b(tn_dtype_t dtype, const void* b, int64_t b_row, int64_t b_col
     default: pack_b_f32(TN_F32, b, b_row, b_col, depth, cols, panel, out);
   }
 }
-static void pack_a(tn_dtype_t dtype, const void* a, int64_t a_row, int64_t a_col, int64_t rows, int64_t depth,
-                   void* out) {
+static void pack_a(tn_dtype_t dtype, const void* a, int64_t a_row, int64_t a_col, int64_t rows,
+                   int64_t depth, void* out) {
   switch (dtype) {
     case TN_F64: pack_a_f64(TN_F64, a, a_row, a_col, rows, depth, out); break;
     case TN_F16: pack_a_f32(TN_F16, a, a_row, a_col, rows, depth, out); break;

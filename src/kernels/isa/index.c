@@ -5,22 +5,23 @@
 #include "src/kernels/isa/small_float.h"
 
 // The dense case is a loop of its own so that it vectorizes.
-#define COMBINE(name, T, expression)                                                                \
-  static void name(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) { \
-    if (out_stride == (int64_t)sizeof(T) && x_stride == (int64_t)sizeof(T)) {                       \
-      T* restrict to = out;                                                                         \
-      const T* restrict from = x;                                                                   \
-      for (int64_t i = 0; i < count; ++i) {                                                         \
-        const T a = to[i], b = from[i];                                                             \
-        to[i] = (T)(expression);                                                                    \
-      }                                                                                             \
-      return;                                                                                       \
-    }                                                                                               \
-    for (int64_t i = 0; i < count; ++i) {                                                           \
-      T* to = (T*)(void*)((char*)out + i * out_stride);                                             \
-      const T a = *to, b = *(const T*)(const void*)((const char*)x + i * x_stride);                 \
-      *to = (T)(expression);                                                                        \
-    }                                                                                               \
+#define COMBINE(name, T, expression)                                                \
+  static void name(int64_t count, void* out, int64_t out_stride, const void* x,     \
+                   int64_t x_stride) {                                              \
+    if (out_stride == (int64_t)sizeof(T) && x_stride == (int64_t)sizeof(T)) {       \
+      T* restrict to = out;                                                         \
+      const T* restrict from = x;                                                   \
+      for (int64_t i = 0; i < count; ++i) {                                         \
+        const T a = to[i], b = from[i];                                             \
+        to[i] = (T)(expression);                                                    \
+      }                                                                             \
+      return;                                                                       \
+    }                                                                               \
+    for (int64_t i = 0; i < count; ++i) {                                           \
+      T* to = (T*)(void*)((char*)out + i * out_stride);                             \
+      const T a = *to, b = *(const T*)(const void*)((const char*)x + i * x_stride); \
+      *to = (T)(expression);                                                        \
+    }                                                                               \
   }
 // Sums, products and bit operations of signed and unsigned integers are the same.
 #define UNSIGNED(name, T, U)                \
@@ -73,9 +74,10 @@ static void combine_small(tn_dtype_t dtype, tn_combine_fn_t combine, int64_t cou
       for (int64_t i = 0; i < n; ++i) memcpy(to + i * out_stride, a_stage + i * size, (size_t)size);
   }
 }
-#define SMALL_ONE(name, dtype, kind)                                                                         \
-  static void name##_##kind(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) { \
-    combine_small(dtype, f32_##kind, count, out, out_stride, x, x_stride);                                   \
+#define SMALL_ONE(name, dtype, kind)                                                     \
+  static void name##_##kind(int64_t count, void* out, int64_t out_stride, const void* x, \
+                            int64_t x_stride) {                                          \
+    combine_small(dtype, f32_##kind, count, out, out_stride, x, x_stride);               \
   }
 #define SMALL(name, dtype)    \
   SMALL_ONE(name, dtype, sum) \
@@ -85,23 +87,25 @@ SMALL(bf16, TN_BF16)
 SMALL(e4m3, TN_F8E4M3FN)
 SMALL(e5m2, TN_F8E5M2)
 
-#define COMPLEX(name, T)                                                                                   \
-  static void name##_sum(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) {  \
-    for (int64_t i = 0; i < count; ++i) {                                                                  \
-      T* a = (T*)(void*)((char*)out + i * out_stride);                                                     \
-      const T* b = (const T*)(const void*)((const char*)x + i * x_stride);                                 \
-      a[0] += b[0];                                                                                        \
-      a[1] += b[1];                                                                                        \
-    }                                                                                                      \
-  }                                                                                                        \
-  static void name##_prod(int64_t count, void* out, int64_t out_stride, const void* x, int64_t x_stride) { \
-    for (int64_t i = 0; i < count; ++i) {                                                                  \
-      T* a = (T*)(void*)((char*)out + i * out_stride);                                                     \
-      const T* b = (const T*)(const void*)((const char*)x + i * x_stride);                                 \
-      const T real = a[0] * b[0] - a[1] * b[1], imag = a[0] * b[1] + a[1] * b[0];                          \
-      a[0] = real;                                                                                         \
-      a[1] = imag;                                                                                         \
-    }                                                                                                      \
+#define COMPLEX(name, T)                                                               \
+  static void name##_sum(int64_t count, void* out, int64_t out_stride, const void* x,  \
+                         int64_t x_stride) {                                           \
+    for (int64_t i = 0; i < count; ++i) {                                              \
+      T* a = (T*)(void*)((char*)out + i * out_stride);                                 \
+      const T* b = (const T*)(const void*)((const char*)x + i * x_stride);             \
+      a[0] += b[0];                                                                    \
+      a[1] += b[1];                                                                    \
+    }                                                                                  \
+  }                                                                                    \
+  static void name##_prod(int64_t count, void* out, int64_t out_stride, const void* x, \
+                          int64_t x_stride) {                                          \
+    for (int64_t i = 0; i < count; ++i) {                                              \
+      T* a = (T*)(void*)((char*)out + i * out_stride);                                 \
+      const T* b = (const T*)(const void*)((const char*)x + i * x_stride);             \
+      const T real = a[0] * b[0] - a[1] * b[1], imag = a[0] * b[1] + a[1] * b[0];      \
+      a[0] = real;                                                                     \
+      a[1] = imag;                                                                     \
+    }                                                                                  \
   }
 COMPLEX(c64, float)
 COMPLEX(c128, double)

@@ -6,7 +6,7 @@
 #define TN_KERNELS_ISA_ISA_NAMES_H_
 
 #define TN_ISA_PASTE_(name, suffix) name##__##suffix
-#define TN_ISA_PASTE(name, suffix) TN_ISA_PASTE_(name, suffix)
+#define TN_ISA_PASTE(name, suffix)  TN_ISA_PASTE_(name, suffix)
 #define TN_ISA_NAME(name) TN_ISA_PASTE(name, TN_ISA_SUFFIX)  // tn_gemm_table -> tn_gemm_table__avx2
 
 #if defined(TN_ISA_AVX512)

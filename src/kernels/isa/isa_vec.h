@@ -28,23 +28,17 @@ TN_INLINE vf vf_load(const float* p) {
   memcpy(&v, p, sizeof(v));
   return v;
 }
-TN_INLINE void vf_store(float* p, vf v) {
-  memcpy(p, &v, sizeof(v));
-}
+TN_INLINE void vf_store(float* p, vf v) { memcpy(p, &v, sizeof(v)); }
 TN_INLINE vd vd_load(const double* p) {
   vd v;
   memcpy(&v, p, sizeof(v));
   return v;
 }
-TN_INLINE void vd_store(double* p, vd v) {
-  memcpy(p, &v, sizeof(v));
-}
+TN_INLINE void vd_store(double* p, vd v) { memcpy(p, &v, sizeof(v)); }
 TN_INLINE vf vf_splat(float x) {
   return x - (vf){0};  // x - 0 keeps -0
 }
-TN_INLINE vd vd_splat(double x) {
-  return x - (vd){0};
-}
+TN_INLINE vd vd_splat(double x) { return x - (vd){0}; }
 
 // a * b + c, rounded once.
 TN_INLINE vf vf_fma(vf a, vf b, vf c) {
@@ -74,7 +68,8 @@ TN_INLINE vd vd_fma(vd a, vd b, vd c) {
 
 // ---- 16-bit floats, widened exactly -----------------------------------------------------------------------------
 typedef uint32_t vf_bits __attribute__((vector_size(TN_VECTOR_BYTES)));
-typedef uint16_t vf_half __attribute__((vector_size(TN_VECTOR_BYTES / 2)));  // as many as vf has lanes
+typedef uint16_t vf_half
+    __attribute__((vector_size(TN_VECTOR_BYTES / 2)));  // as many as vf has lanes
 TN_INLINE vf vf_load_bf16(const uint16_t* p) {
   vf_half half;
   memcpy(&half, p, sizeof(half));

@@ -14,7 +14,9 @@ extern const tn_index_table_t TN_ISA_NAME(tn_index_table);
 
 enum { CHUNK = 256, BAND = TN_ORDER_BAND };
 
-static bool is_wide(tn_dtype_t dtype) { return dtype == TN_I64 || dtype == TN_U64 || dtype == TN_F64; }
+static bool is_wide(tn_dtype_t dtype) {
+  return dtype == TN_I64 || dtype == TN_U64 || dtype == TN_F64;
+}
 
 // The lines [task] of a call: offsets of its first element in x, values and positions; returns how many
 // lines.
@@ -58,9 +60,10 @@ static void keys_narrow(tn_dtype_t dtype, const char* x, int64_t stride, int64_t
                         bool nan_first, uint32_t* out) {
   const uint32_t mask = flip ? ~0u : 0, nan = nan_first ? 0 : ~0u;
   char stage[CHUNK * 4] __attribute__((aligned(4))) = {0};
-  const int64_t size = dtype == TN_I32 || dtype == TN_U32 || dtype == TN_F32                       ? 4
-                       : dtype == TN_I16 || dtype == TN_U16 || dtype == TN_F16 || dtype == TN_BF16 ? 2
-                                                                                                   : 1;
+  const int64_t size = dtype == TN_I32 || dtype == TN_U32 || dtype == TN_F32 ? 4
+                       : dtype == TN_I16 || dtype == TN_U16 || dtype == TN_F16 || dtype == TN_BF16
+                           ? 2
+                           : 1;
   if (stride != size) {
     if (size == 4) {
       for (int64_t i = 0; i < count; ++i) memcpy(stage + i * 4, x + i * stride, 4);
@@ -104,7 +107,8 @@ static void keys_wide(tn_dtype_t dtype, const char* x, int64_t stride, int64_t c
       out[i] = key_f64(*(const double*)(const void*)(x + i * stride), nan) ^ mask;
   } else {
     const uint64_t bias = (dtype == TN_I64 ? 1ull << 63 : 0) ^ mask;
-    for (int64_t i = 0; i < count; ++i) out[i] = *(const uint64_t*)(const void*)(x + i * stride) ^ bias;
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = *(const uint64_t*)(const void*)(x + i * stride) ^ bias;
   }
 }
 
@@ -120,64 +124,66 @@ static inline bool less_record(record_t a, record_t b) {
 enum { RUN = 16, RADIX_FROM = 512 };
 
 // Merge sort of sorted runs of RUN; the result is in |a|.
-#define MERGE_SORT(name, T, LESS)                                                                     \
-  static void name(T* a, T* b, int64_t n) {                                                           \
-    for (int64_t start = 0; start < n; start += RUN) {                                                \
-      const int64_t stop = start + RUN < n ? start + RUN : n;                                         \
-      for (int64_t i = start + 1; i < stop; ++i) {                                                    \
-        const T v = a[i];                                                                             \
-        int64_t j = i;                                                                                \
-        for (; j > start && LESS(v, a[j - 1]); --j) a[j] = a[j - 1];                                  \
-        a[j] = v;                                                                                     \
-      }                                                                                               \
-    }                                                                                                 \
-    T *from = a, *to = b;                                                                             \
-    for (int64_t w = RUN; w < n; w *= 2) {                                                            \
-      for (int64_t start = 0; start < n; start += 2 * w) {                                            \
-        const int64_t middle = start + w < n ? start + w : n, stop = middle + w < n ? middle + w : n; \
-        int64_t i = start, j = middle, k = start;                                                     \
-        while (i < middle && j < stop) {                                                              \
-          const bool second = LESS(from[j], from[i]);                                                 \
-          to[k++] = second ? from[j] : from[i];                                                       \
-          j += second;                                                                                \
-          i += !second;                                                                               \
-        }                                                                                             \
-        while (i < middle) to[k++] = from[i++];                                                       \
-        while (j < stop) to[k++] = from[j++];                                                         \
-      }                                                                                               \
-      T* swap = from;                                                                                 \
-      from = to;                                                                                      \
-      to = swap;                                                                                      \
-    }                                                                                                 \
-    if (from != a) memcpy(a, from, sizeof(T) * (size_t)n);                                            \
+#define MERGE_SORT(name, T, LESS)                                    \
+  static void name(T* a, T* b, int64_t n) {                          \
+    for (int64_t start = 0; start < n; start += RUN) {               \
+      const int64_t stop = start + RUN < n ? start + RUN : n;        \
+      for (int64_t i = start + 1; i < stop; ++i) {                   \
+        const T v = a[i];                                            \
+        int64_t j = i;                                               \
+        for (; j > start && LESS(v, a[j - 1]); --j) a[j] = a[j - 1]; \
+        a[j] = v;                                                    \
+      }                                                              \
+    }                                                                \
+    T *from = a, *to = b;                                            \
+    for (int64_t w = RUN; w < n; w *= 2) {                           \
+      for (int64_t start = 0; start < n; start += 2 * w) {           \
+        const int64_t middle = start + w < n ? start + w : n,        \
+                      stop = middle + w < n ? middle + w : n;        \
+        int64_t i = start, j = middle, k = start;                    \
+        while (i < middle && j < stop) {                             \
+          const bool second = LESS(from[j], from[i]);                \
+          to[k++] = second ? from[j] : from[i];                      \
+          j += second;                                               \
+          i += !second;                                              \
+        }                                                            \
+        while (i < middle) to[k++] = from[i++];                      \
+        while (j < stop) to[k++] = from[j++];                        \
+      }                                                              \
+      T* swap = from;                                                \
+      from = to;                                                     \
+      to = swap;                                                     \
+    }                                                                \
+    if (from != a) memcpy(a, from, sizeof(T) * (size_t)n);           \
   }
 MERGE_SORT(merge_sort_u64, uint64_t, less_u64)
 MERGE_SORT(merge_sort_record, record_t, less_record)
 
 // Least significant digits first; a digit that is the same everywhere is skipped. Returns where the result
 // is.
-#define RADIX_SORT(name, T, KEY, BITS, DIGITS)                                                        \
-  static T* name(T* a, T* b, int64_t n) {                                                             \
-    enum { buckets = 1 << BITS };                                                                     \
-    uint32_t count[DIGITS][1 << BITS];                                                                \
-    memset(count, 0, sizeof count);                                                                   \
-    for (int64_t i = 0; i < n; ++i)                                                                   \
-      for (int d = 0; d < DIGITS; ++d) ++count[d][KEY(a[i]) >> (d * BITS) & (uint64_t)(buckets - 1)]; \
-    for (int d = 0; d < DIGITS; ++d) {                                                                \
-      if (count[d][KEY(a[0]) >> (d * BITS) & (uint64_t)(buckets - 1)] == n) continue;                 \
-      uint32_t sum = 0;                                                                               \
-      for (int k = 0; k < buckets; ++k) {                                                             \
-        const uint32_t c = count[d][k];                                                               \
-        count[d][k] = sum;                                                                            \
-        sum += c;                                                                                     \
-      }                                                                                               \
-      for (int64_t i = 0; i < n; ++i)                                                                 \
-        b[count[d][KEY(a[i]) >> (d * BITS) & (uint64_t)(buckets - 1)]++] = a[i];                      \
-      T* swap = a;                                                                                    \
-      a = b;                                                                                          \
-      b = swap;                                                                                       \
-    }                                                                                                 \
-    return a;                                                                                         \
+#define RADIX_SORT(name, T, KEY, BITS, DIGITS)                                        \
+  static T* name(T* a, T* b, int64_t n) {                                             \
+    enum { buckets = 1 << BITS };                                                     \
+    uint32_t count[DIGITS][1 << BITS];                                                \
+    memset(count, 0, sizeof count);                                                   \
+    for (int64_t i = 0; i < n; ++i)                                                   \
+      for (int d = 0; d < DIGITS; ++d)                                                \
+        ++count[d][KEY(a[i]) >> (d * BITS) & (uint64_t)(buckets - 1)];                \
+    for (int d = 0; d < DIGITS; ++d) {                                                \
+      if (count[d][KEY(a[0]) >> (d * BITS) & (uint64_t)(buckets - 1)] == n) continue; \
+      uint32_t sum = 0;                                                               \
+      for (int k = 0; k < buckets; ++k) {                                             \
+        const uint32_t c = count[d][k];                                               \
+        count[d][k] = sum;                                                            \
+        sum += c;                                                                     \
+      }                                                                               \
+      for (int64_t i = 0; i < n; ++i)                                                 \
+        b[count[d][KEY(a[i]) >> (d * BITS) & (uint64_t)(buckets - 1)]++] = a[i];      \
+      T* swap = a;                                                                    \
+      a = b;                                                                          \
+      b = swap;                                                                       \
+    }                                                                                 \
+    return a;                                                                         \
   }
 #define KEY_PACKED(v) ((v) >> 32)
 #define KEY_RECORD(v) ((v).key)
@@ -204,7 +210,8 @@ static void load_packed(const tn_order_call_t* c, const char* x, uint64_t* out) 
   uint32_t keys[CHUNK];
   for (int64_t i = 0; i < c->n; i += CHUNK) {
     const int64_t n = c->n - i < CHUNK ? c->n - i : CHUNK;
-    keys_narrow(c->x->dtype, x + i * c->line_stride[0], c->line_stride[0], n, c->descending, false, keys);
+    keys_narrow(c->x->dtype, x + i * c->line_stride[0], c->line_stride[0], n, c->descending, false,
+                keys);
     for (int64_t j = 0; j < n; ++j) out[i + j] = (uint64_t)keys[j] << 32 | (uint64_t)(i + j);
   }
 }
@@ -212,7 +219,8 @@ static void load_records(const tn_order_call_t* c, const char* x, record_t* out)
   uint64_t keys[CHUNK];
   for (int64_t i = 0; i < c->n; i += CHUNK) {
     const int64_t n = c->n - i < CHUNK ? c->n - i : CHUNK;
-    keys_wide(c->x->dtype, x + i * c->line_stride[0], c->line_stride[0], n, c->descending, false, keys);
+    keys_wide(c->x->dtype, x + i * c->line_stride[0], c->line_stride[0], n, c->descending, false,
+              keys);
     for (int64_t j = 0; j < n; ++j) out[i + j] = (record_t){keys[j], (uint64_t)(i + j)};
   }
 }
@@ -225,8 +233,8 @@ static inline void move(int64_t size, char* out, const char* x) {
     default: memcpy(out, x, 8); break;
   }
 }
-static void store_order(const tn_order_call_t* c, const char* x, char* values, char* positions, int64_t i,
-                        int64_t from, int64_t size) {
+static void store_order(const tn_order_call_t* c, const char* x, char* values, char* positions,
+                        int64_t i, int64_t from, int64_t size) {
   if (values) move(size, values + i * c->line_stride[1], x + from * c->line_stride[0]);
   if (positions) *(int64_t*)(void*)(positions + i * c->line_stride[2]) = from;
 }
@@ -240,7 +248,8 @@ static void sort(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
       record_t *a = (record_t*)(void*)scratch, *b = a + c->n;
       load_records(c, at[0], a);
       a = sort_records(a, b, c->n);
-      for (int64_t i = 0; i < c->n; ++i) store_order(c, at[0], at[1], at[2], i, (int64_t)a[i].position, size);
+      for (int64_t i = 0; i < c->n; ++i)
+        store_order(c, at[0], at[1], at[2], i, (int64_t)a[i].position, size);
     } else {
       uint64_t *a = (uint64_t*)(void*)scratch, *b = a + c->n;
       load_packed(c, at[0], a);
@@ -284,8 +293,8 @@ static void topk(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
         uint64_t keys[CHUNK];
         for (int64_t i = 0; i < c->n; i += CHUNK) {
           const int64_t n = c->n - i < CHUNK ? c->n - i : CHUNK;
-          keys_wide(c->x->dtype, at[0] + i * c->line_stride[0], c->line_stride[0], n, c->descending, false,
-                    keys);
+          keys_wide(c->x->dtype, at[0] + i * c->line_stride[0], c->line_stride[0], n, c->descending,
+                    false, keys);
           for (int64_t j = 0; j < n; ++j) {
             if (i + j < k) {
               a[i + j] = (record_t){keys[j], (uint64_t)(i + j)};
@@ -299,7 +308,8 @@ static void topk(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
         }
         merge_sort_record(a, b, k);  // not by digits: the heap is not in order of positions
       }
-      for (int64_t i = 0; i < k; ++i) store_order(c, at[0], at[1], at[2], i, (int64_t)a[i].position, size);
+      for (int64_t i = 0; i < k; ++i)
+        store_order(c, at[0], at[1], at[2], i, (int64_t)a[i].position, size);
     } else {
       uint64_t *a = (uint64_t*)(void*)scratch, *b = a + c->n;
       if (!use_heap) {
@@ -309,8 +319,8 @@ static void topk(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
         uint32_t keys[CHUNK], limit = ~0u;
         for (int64_t i = 0; i < c->n; i += CHUNK) {
           const int64_t n = c->n - i < CHUNK ? c->n - i : CHUNK;
-          keys_narrow(c->x->dtype, at[0] + i * c->line_stride[0], c->line_stride[0], n, c->descending, false,
-                      keys);
+          keys_narrow(c->x->dtype, at[0] + i * c->line_stride[0], c->line_stride[0], n,
+                      c->descending, false, keys);
           if (i >= k) {  // a whole chunk often has nothing
             uint32_t least = ~0u;
             for (int64_t j = 0; j < n; ++j) least = keys[j] < least ? keys[j] : least;
@@ -331,7 +341,8 @@ static void topk(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
         }
         merge_sort_u64(a, b, k);
       }
-      for (int64_t i = 0; i < k; ++i) store_order(c, at[0], at[1], at[2], i, (int64_t)(uint32_t)a[i], size);
+      for (int64_t i = 0; i < k; ++i)
+        store_order(c, at[0], at[1], at[2], i, (int64_t)(uint32_t)a[i], size);
     }
   }
 }
@@ -360,7 +371,8 @@ static int64_t line_extreme(const tn_order_call_t* c, const char* x) {
     uint32_t keys[CHUNK], best = 0;
     for (int64_t i = 0; i < c->n; i += CHUNK) {
       const int64_t n = c->n - i < CHUNK ? c->n - i : CHUNK;
-      keys_narrow(c->x->dtype, x + i * c->line_stride[0], c->line_stride[0], n, is_min, is_min, keys);
+      keys_narrow(c->x->dtype, x + i * c->line_stride[0], c->line_stride[0], n, is_min, is_min,
+                  keys);
       uint32_t most = 0;
       for (int64_t j = 0; j < n; ++j) most = keys[j] > most ? keys[j] : most;
       if (position >= 0 && most <= best) continue;
@@ -493,8 +505,8 @@ static void scatter(int64_t size, const char* x, int64_t n, char* out, int64_t s
     for (int64_t b = 0; b < size; b += size < 8 ? size : 8)
       move(size < 8 ? size : 8, out + i * stride + b, x + i * size + b);
 }
-static const char* load_wide(tn_dtype_t dtype, tn_dtype_t wide, const char* x, int64_t stride, int64_t n,
-                             char* stage, char* out) {
+static const char* load_wide(tn_dtype_t dtype, tn_dtype_t wide, const char* x, int64_t stride,
+                             int64_t n, char* stage, char* out) {
   const int64_t size = (int64_t)tn_dtype_size(dtype);
   if (stride != size) {
     gather(size, x, stride, n, stage);
@@ -503,8 +515,8 @@ static const char* load_wide(tn_dtype_t dtype, tn_dtype_t wide, const char* x, i
   TN_ISA_NAME(tn_copy_table).convert(dtype, x, wide, out, n);
   return out;
 }
-static void store_wide(tn_dtype_t dtype, tn_dtype_t wide, const char* x, int64_t n, char* stage, char* out,
-                       int64_t stride) {
+static void store_wide(tn_dtype_t dtype, tn_dtype_t wide, const char* x, int64_t n, char* stage,
+                       char* out, int64_t stride) {
   const int64_t size = (int64_t)tn_dtype_size(dtype);
   char* to = stride == size ? out : stage;
   TN_ISA_NAME(tn_copy_table).convert(wide, x, dtype, to, n);
@@ -515,7 +527,8 @@ static tn_scalar_t identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
   const tn_dtype_class_t c = tn_dtype_class(dtype);
   switch (kind) {
     case TN_REDUCE_PROD: return tn_scalar_from_double(dtype, 1);
-    case TN_REDUCE_AND: return dtype == TN_BOOL ? (tn_scalar_t){.b = 1} : tn_scalar_from_int(dtype, -1);
+    case TN_REDUCE_AND:
+      return dtype == TN_BOOL ? (tn_scalar_t){.b = 1} : tn_scalar_from_int(dtype, -1);
     case TN_REDUCE_MAX:
       return c == TN_CLASS_FLOAT    ? tn_scalar_from_double(dtype, -__builtin_inf())
              : c == TN_CLASS_SIGNED ? tn_scalar_from_int(dtype, INT64_MIN)
@@ -553,28 +566,30 @@ static void scan_positions(const tn_order_call_t* c, char* const at[3]) {
 }
 
 // Four lines at once, straight from x to the output: their chains of additions overlap.
-#define SUM_LINES(name, T)                                                                             \
-  static void name(const tn_order_call_t* c, const char* const x[4], char* const out[4]) {             \
-    const int64_t xs = c->reverse ? -c->line_stride[0] : c->line_stride[0];                            \
-    const int64_t os = c->reverse ? -c->line_stride[1] : c->line_stride[1];                            \
-    const int64_t first_x = c->reverse ? (c->n - 1) * c->line_stride[0] : 0;                           \
-    const int64_t first_out = c->reverse ? (c->n - 1) * c->line_stride[1] : 0, n = c->n;               \
-    const char *x0 = x[0] + first_x, *x1 = x[1] + first_x, *x2 = x[2] + first_x, *x3 = x[3] + first_x; \
-    char *o0 = out[0] + first_out, *o1 = out[1] + first_out, *o2 = out[2] + first_out,                 \
-         *o3 = out[3] + first_out;                                                                     \
-    T a = 0, b = 0, d = 0, e = 0;                                                                      \
-    for (int64_t i = 0; i < n; ++i) {                                                                  \
-      *(T*)(void*)(o0 + i * os) = a += *(const T*)(const void*)(x0 + i * xs);                          \
-      *(T*)(void*)(o1 + i * os) = b += *(const T*)(const void*)(x1 + i * xs);                          \
-      *(T*)(void*)(o2 + i * os) = d += *(const T*)(const void*)(x2 + i * xs);                          \
-      *(T*)(void*)(o3 + i * os) = e += *(const T*)(const void*)(x3 + i * xs);                          \
-    }                                                                                                  \
+#define SUM_LINES(name, T)                                                                 \
+  static void name(const tn_order_call_t* c, const char* const x[4], char* const out[4]) { \
+    const int64_t xs = c->reverse ? -c->line_stride[0] : c->line_stride[0];                \
+    const int64_t os = c->reverse ? -c->line_stride[1] : c->line_stride[1];                \
+    const int64_t first_x = c->reverse ? (c->n - 1) * c->line_stride[0] : 0;               \
+    const int64_t first_out = c->reverse ? (c->n - 1) * c->line_stride[1] : 0, n = c->n;   \
+    const char *x0 = x[0] + first_x, *x1 = x[1] + first_x, *x2 = x[2] + first_x,           \
+               *x3 = x[3] + first_x;                                                       \
+    char *o0 = out[0] + first_out, *o1 = out[1] + first_out, *o2 = out[2] + first_out,     \
+         *o3 = out[3] + first_out;                                                         \
+    T a = 0, b = 0, d = 0, e = 0;                                                          \
+    for (int64_t i = 0; i < n; ++i) {                                                      \
+      *(T*)(void*)(o0 + i * os) = a += *(const T*)(const void*)(x0 + i * xs);              \
+      *(T*)(void*)(o1 + i * os) = b += *(const T*)(const void*)(x1 + i * xs);              \
+      *(T*)(void*)(o2 + i * os) = d += *(const T*)(const void*)(x2 + i * xs);              \
+      *(T*)(void*)(o3 + i * os) = e += *(const T*)(const void*)(x3 + i * xs);              \
+    }                                                                                      \
   }
 SUM_LINES(sum_lines_f32, float)
 SUM_LINES(sum_lines_f64, double)
 SUM_LINES(sum_lines_i32, uint32_t)
 SUM_LINES(sum_lines_i64, uint64_t)
-typedef void (*sum_lines_fn_t)(const tn_order_call_t* c, const char* const x[4], char* const out[4]);
+typedef void (*sum_lines_fn_t)(const tn_order_call_t* c, const char* const x[4],
+                               char* const out[4]);
 static sum_lines_fn_t sum_lines(const tn_order_call_t* c) {
   if (c->kind != TN_REDUCE_SUM || c->exclusive || c->positions || c->is_banded) return NULL;
   switch (c->x->dtype) {
@@ -594,7 +609,8 @@ static void scan(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
   const int64_t wide_size = (int64_t)tn_dtype_size(wide);
   const tn_combine_fn_t combine = TN_ISA_NAME(tn_index_table).combine[c->kind][wide];
   tn_scalar_t start = identity(c->kind, wide);
-  if (tn_dtype_class(dtype) == TN_CLASS_SIGNED && (c->kind == TN_REDUCE_MAX || c->kind == TN_REDUCE_MIN)) {
+  if (tn_dtype_class(dtype) == TN_CLASS_SIGNED &&
+      (c->kind == TN_REDUCE_MAX || c->kind == TN_REDUCE_MIN)) {
     // The extreme of the narrow type, not of the one it is computed in.
     const int unused = 64 - 8 * (int)tn_dtype_size(dtype);
     start = tn_scalar_from_int(wide, (c->kind == TN_REDUCE_MAX ? INT64_MIN : INT64_MAX) >> unused);
@@ -638,9 +654,11 @@ static void scan(const tn_order_call_t* c, int64_t begin, int64_t end, char* scr
     for (int64_t i = 0; i < c->n; i += CHUNK) {
       const int64_t n = c->n - i < CHUNK ? c->n - i : CHUNK;
       const int64_t first = c->reverse ? c->n - 1 - i : i, sign = c->reverse ? -1 : 1;
-      load_wide(dtype, wide, at[0] + first * c->line_stride[0], sign * c->line_stride[0], n, stage, run);
+      load_wide(dtype, wide, at[0] + first * c->line_stride[0], sign * c->line_stride[0], n, stage,
+                run);
       scan_run(c->kind, wide, c->exclusive, &sum, run, n);
-      store_wide(dtype, wide, run, n, stage, at[1] + first * c->line_stride[1], sign * c->line_stride[1]);
+      store_wide(dtype, wide, run, n, stage, at[1] + first * c->line_stride[1],
+                 sign * c->line_stride[1]);
     }
   }
 }

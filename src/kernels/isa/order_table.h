@@ -24,7 +24,8 @@ typedef struct tn_order_call {
   char* workspace;
   int64_t scratch;  // bytes per worker
 } tn_order_call_t;
-typedef void (*tn_order_fn_t)(const tn_order_call_t* call, int64_t begin, int64_t end, char* scratch);
+typedef void (*tn_order_fn_t)(const tn_order_call_t* call, int64_t begin, int64_t end,
+                              char* scratch);
 
 typedef struct tn_order_table {
   tn_order_fn_t sort, topk, arg_reduce, scan;

@@ -36,9 +36,11 @@ typedef struct tn_softmax_tables {
 } tn_softmax_tables_t;
 
 typedef struct tn_norm_table {
-  tn_rows_fn_t layer_norm;           // rows
-  tn_rows_fn_t layer_norm_backward;  // blocks of TN_ROWS_BLOCK rows; sums of weights go to the workspace
-  tn_rows_fn_t add_blocks;  // columns / TN_ROWS_COLUMNS: sums of the workspace to out_weight and out_bias
+  tn_rows_fn_t layer_norm;  // rows
+  tn_rows_fn_t
+      layer_norm_backward;  // blocks of TN_ROWS_BLOCK rows; sums of weights go to the workspace
+  tn_rows_fn_t
+      add_blocks;  // columns / TN_ROWS_COLUMNS: sums of the workspace to out_weight and out_bias
   tn_rows_fn_t group_norm, group_norm_backward;  // n * groups
   tn_rows_fn_t group_norm_weights;               // channels
   tn_rows_fn_t batch_norm_train, batch_norm_infer,

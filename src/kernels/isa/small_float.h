@@ -37,7 +37,8 @@ static inline void tn_load_f16(const uint16_t* x, float* out, int64_t count) {
   int64_t i = 0;
 #ifdef __F16C__
   for (; i + 8 <= count; i += 8)
-    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)(const void*)(x + i))));
+    _mm256_storeu_ps(out + i,
+                     _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)(const void*)(x + i))));
 #endif
   tn_load_f16_plain(x + i, out + i, count - i);
 }
@@ -52,12 +53,15 @@ static inline void tn_store_f16(const float* x, uint16_t* out, int64_t count) {
 }
 
 // The 8-bit formats are rare: one element after the other, out of line.
-#define TN_RARE static __attribute__((noinline, unused, optimize("no-tree-vectorize", "no-unroll-loops")))
+#define TN_RARE \
+  static __attribute__((noinline, unused, optimize("no-tree-vectorize", "no-unroll-loops")))
 TN_RARE void tn_load_f8(bool is_e5m2, const uint8_t* x, float* out, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) out[i] = is_e5m2 ? tn_f8e5m2_to_f32(x[i]) : tn_f8e4m3fn_to_f32(x[i]);
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = is_e5m2 ? tn_f8e5m2_to_f32(x[i]) : tn_f8e4m3fn_to_f32(x[i]);
 }
 TN_RARE void tn_store_f8(bool is_e5m2, const float* x, uint8_t* out, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) out[i] = is_e5m2 ? tn_f32_to_f8e5m2(x[i]) : tn_f32_to_f8e4m3fn(x[i]);
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = is_e5m2 ? tn_f32_to_f8e5m2(x[i]) : tn_f32_to_f8e4m3fn(x[i]);
 }
 
 // |dtype| is F16, BF16, F8E4M3FN or F8E5M2.

@@ -33,4 +33,5 @@
    softmax_backward_##type, log_softmax_backward_##type,    \
    column_softmax_##type,   column_softmax_backward_##type, \
    cross_entropy_##type,    cross_entropy_backward_##type}
-const tn_softmax_tables_t TN_ISA_NAME(tn_softmax_tables) = {{ROW(f32), ROW(bf16), ROW(f16), ROW(f64)}};
+const tn_softmax_tables_t TN_ISA_NAME(tn_softmax_tables) = {
+    {ROW(f32), ROW(bf16), ROW(f16), ROW(f64)}};

@@ -13,13 +13,16 @@
 #define TN_HALF static __attribute__((noinline, unused))
 #endif
 
-typedef uint16_t vh __attribute__((vector_size(TN_VECTOR_BYTES / 2)));  // as many halves as vf has lanes
+typedef uint16_t vh
+    __attribute__((vector_size(TN_VECTOR_BYTES / 2)));  // as many halves as vf has lanes
 
 TN_HALF vf vh_load_bf16(const uint16_t* p) {
 #if defined(TN_ISA_AVX512)
-  return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(const void*)p)), 16);
+  return (vf)_mm512_slli_epi32(
+      _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(const void*)p)), 16);
 #elif defined(TN_ISA_AVX2)
-  return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)(const void*)p)), 16);
+  return (vf)_mm256_slli_epi32(
+      _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)(const void*)p)), 16);
 #else
   vh half;
   memcpy(&half, p, sizeof half);
@@ -33,7 +36,8 @@ TN_HALF void vh_store_bf16(uint16_t* p, vf v) {
   const vu result = (is_nan & 0x7fc0u) | (~is_nan & rounded);
 #if defined(TN_ISA_AVX2)
   const __m256i packed = _mm256_packus_epi32((__m256i)result, (__m256i)result);
-  _mm_storeu_si128((__m128i*)(void*)p, _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
+  _mm_storeu_si128((__m128i*)(void*)p,
+                   _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08)));
 #else
   const vh half = __builtin_convertvector(result, vh);
   memcpy(p, &half, sizeof half);

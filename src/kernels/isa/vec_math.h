@@ -99,8 +99,8 @@ TN_INLINE vf vf_log(vf x) {
   vf y = f + vf_fma(ef, vf_splat(-0x1.05c61p-29f), t);
   y = vf_fma(ef, vf_splat(0x1.62e43p-1f), y);
   vi good = (x > 0.0f) & (x < __builtin_inff());
-  vf other =
-      vf_pick(x == 0.0f, vf_splat(-__builtin_inff()), vf_pick(x < 0.0f, vf_splat(__builtin_nanf("")), x));
+  vf other = vf_pick(x == 0.0f, vf_splat(-__builtin_inff()),
+                     vf_pick(x < 0.0f, vf_splat(__builtin_nanf("")), x));
   return vf_pick(good, y, other);
 }
 TN_INLINE float tn_log_one(float x) { return vf_log(vf_splat(x))[0]; }
