@@ -37,9 +37,9 @@ static bool is_in_memory_already(const tn_node_t* node) {
 }
 
 // The value below a chain of movement must be in memory for a step that reads it through a view.
-static void store_below(const tn_node_t* node, bool* is_stored) {
+static void store_below(const tn_node_t* node, tn_store_t* storing) {
   while (is_movement(node)) node = node->operands[0];
-  if (!is_in_memory_already(node)) is_stored[node->id] = true;
+  if (!is_in_memory_already(node) && !storing[node->id]) storing[node->id] = TN_STORE_OPERAND;
 }
 
 // A reduction may be finished inside its only consumer (mean, norms: an epilogue on the reduced value).
@@ -47,13 +47,15 @@ static bool reduce_joins_consumer(const use_t* use) {
   return use->count == 1 && use->root != NO_ROOT && use->root != MANY_ROOTS && !use->is_repeated;
 }
 
-static bool decide(const tn_node_t* node, const use_t* use) {
-  if (fusion_class(node) == TN_FUSION_LEAF) return false;
-  if (tn_fuse_is_whole(node)) return true;
-  if (node->op == TN_OP_REDUCE) return !reduce_joins_consumer(use);
-  if (is_movement(node)) return false;
-  if (tn_op_info(node->op)->is_cheap && use->count <= 3) return false;
-  return use->root == MANY_ROOTS || use->is_repeated;
+static tn_store_t decide(const tn_node_t* node, const use_t* use) {
+  if (fusion_class(node) == TN_FUSION_LEAF) return TN_STORE_NOT;
+  if (tn_fuse_is_whole(node)) return TN_STORE_WHOLE;
+  if (node->op == TN_OP_REDUCE)
+    return reduce_joins_consumer(use) ? TN_STORE_NOT : TN_STORE_REDUCTION;
+  if (is_movement(node)) return TN_STORE_NOT;
+  if (tn_op_info(node->op)->is_cheap && use->count <= 3) return TN_STORE_NOT;
+  if (use->root == MANY_ROOTS) return TN_STORE_SHARED;
+  return use->is_repeated ? TN_STORE_REPEATED : TN_STORE_NOT;
 }
 
 tn_status_t tn_fuse(const tn_graph_t* graph, const tn_plan_target_t* target, tn_arena_t* arena,
@@ -62,11 +64,11 @@ tn_status_t tn_fuse(const tn_graph_t* graph, const tn_plan_target_t* target, tn_
   const uint32_t limit = tn_graph_node_limit(graph);
   out_fusion->node_count = limit;
   out_fusion->is_live = TN_ARENA_ARRAY(arena, bool, limit);
-  out_fusion->is_stored = TN_ARENA_ARRAY(arena, bool, limit);
+  out_fusion->storing = TN_ARENA_ARRAY(arena, tn_store_t, limit);
   use_t* uses = TN_ARENA_ARRAY(arena, use_t, limit);
-  if (!out_fusion->is_live || !out_fusion->is_stored || !uses)
+  if (!out_fusion->is_live || !out_fusion->storing || !uses)
     return TN_ERROR(TN_RESOURCE_EXHAUSTED, "fuse: out of host memory");
-  bool* is_stored = out_fusion->is_stored;
+  tn_store_t* storing = out_fusion->storing;
   for (int r = 0; r < tn_graph_result_count(graph); ++r) {
     const tn_node_t* node = tn_graph_result_at(graph, r)->node;
     out_fusion->is_live[node->id] = true;
@@ -75,24 +77,24 @@ tn_status_t tn_fuse(const tn_graph_t* graph, const tn_plan_target_t* target, tn_
     // A moved value that is in memory anyway is copied out; otherwise the movement is computed where it is stored.
     if (!is_in_memory_already(base) &&
         (base == node || !(tn_fuse_is_whole(base) || base->op == TN_OP_REDUCE)))
-      is_stored[node->id] = true;
+      storing[node->id] = TN_STORE_RESULT;
   }
   for (uint32_t id = limit; id-- > 0;) {
     if (!out_fusion->is_live[id]) continue;
     const tn_node_t* node = tn_graph_node_at(graph, id);
-    if (!is_stored[id]) is_stored[id] = decide(node, &uses[id]);
+    if (!storing[id]) storing[id] = decide(node, &uses[id]);
     const bool is_whole = tn_fuse_is_whole(node);
     const bool repeats = node->op == TN_OP_BROADCAST_IN_DIM &&
                          tn_type_element_count(&node->types[0]) >
                              tn_type_element_count(&node->operands[0]->types[0]);
-    const uint32_t root = is_stored[id] ? id + 1 : uses[id].root;
+    const uint32_t root = storing[id] ? id + 1 : uses[id].root;
     for (int i = 0; i < node->operand_count; ++i) {
       const tn_node_t* operand = node->operands[i];
       out_fusion->is_live[operand->id] = true;
-      if (is_whole) store_below(operand, is_stored);
+      if (is_whole) store_below(operand, storing);
       use_t* use = &uses[operand->id];
       ++use->count;
-      use->is_repeated |= repeats || (is_movement(node) && uses[id].is_repeated && !is_stored[id]);
+      use->is_repeated |= repeats || (is_movement(node) && uses[id].is_repeated && !storing[id]);
       use->root = use->root == NO_ROOT || use->root == root ? root : MANY_ROOTS;
       if (is_movement(node) && uses[id].root == MANY_ROOTS) use->root = MANY_ROOTS;
     }

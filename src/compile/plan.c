@@ -374,7 +374,7 @@ static bool is_ready(planner_t* p, const tn_node_t* node, const tn_node_t* const
   tn_scalar_t splat;
   if (node->op == TN_OP_PARAM || node->op == TN_OP_IOTA || tn_node_splat(node, &splat)) return true;
   if (find_view(p, node, &view)) return true;
-  if (!is_root && node->id < p->fusion.node_count && p->fusion.is_stored[node->id]) return false;
+  if (!is_root && node->id < p->fusion.node_count && p->fusion.storing[node->id]) return false;
   if (is_movement(node)) {
     is_elementwise = false;
   } else if (!tn_kernel_can_compute(node)) {
@@ -628,7 +628,7 @@ tn_status_t tn_plan_fused(tn_graph_t* graph, const tn_plan_target_t* target, tn_
   for (int r = tn_graph_result_count(graph) - 1; r >= 0; --r)
     p.result_of[tn_graph_result_at(graph, r)->node->id] = r;
   for (uint32_t id = 0; id < limit; ++id)
-    if (p.fusion.is_live[id] && p.fusion.is_stored[id]) p.stored[p.stored_count++] = id;
+    if (p.fusion.is_live[id] && p.fusion.storing[id]) p.stored[p.stored_count++] = id;
   for (int s = 0; s < p.stored_count; ++s)
     TN_TRY(materialise(&p, tn_graph_node_at(graph, p.stored[s])));
   TN_TRY(plan_results(&p));

@@ -107,7 +107,7 @@ typedef struct tn_plan_target {
 tn_status_t tn_compile_plan(const tn_graph_t* graph, const tn_plan_target_t* target,
                             tn_graph_t* scratch, tn_arena_t* arena, tn_plan_t* out_plan);
 
-// One line per buffer and step; the caller frees |out_text|.
+// Buffers and steps as text, kernel programs included; the caller frees |out_text|.
 tn_status_t tn_plan_print(const tn_plan_t* plan, char** out_text);
 
 #endif  // TN_COMPILE_PLAN_H_

@@ -26,6 +26,14 @@ static void number_nodes(const tn_graph_t* graph, int32_t* numbers) {
   }
 }
 
+int32_t* tn_print_numbers(const tn_graph_t* graph) {
+  int32_t* numbers = calloc((size_t)tn_graph_node_limit(graph) + 1, sizeof *numbers);
+  if (!numbers) return NULL;
+  mark_live(graph, numbers);
+  number_nodes(graph, numbers);
+  return numbers;
+}
+
 void tn_print_value(tn_printer_t* printer, const tn_node_t* node) {
   if (node->op == TN_OP_PARAM) {
     tn_text_add(printer->text, "%%arg%lld", (long long)tn_node_int(node, TN_ATTR_INDEX, 0));
@@ -78,10 +86,8 @@ static void print_result(tn_text_t* text, const tn_graph_result_t* result, int i
 // Prints one function. Composites get a decomposition named after their place: |first_composite| + n.
 static tn_status_t print_function(tn_text_t* text, const tn_graph_t* graph, const char* name,
                                   bool is_private) {
-  int32_t* numbers = calloc((size_t)tn_graph_node_limit(graph) + 1, sizeof *numbers);
+  int32_t* numbers = tn_print_numbers(graph);
   if (!numbers) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "print: out of memory");
-  mark_live(graph, numbers);
-  number_nodes(graph, numbers);
   tn_printer_t printer = {.text = text, .numbers = numbers};
   tn_text_add(text, "  func.func %s@%s(", is_private ? "private " : "", name);
   for (int i = 0; i < tn_graph_param_count(graph); ++i)

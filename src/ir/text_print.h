@@ -9,6 +9,8 @@ typedef struct tn_printer {
   const int32_t* numbers;  // by node id; -1: no line
 } tn_printer_t;
 
+// Numbers of the nodes that the results need, as tn_graph_print gives them; the caller frees them. NULL: no memory.
+int32_t* tn_print_numbers(const tn_graph_t* graph);
 void tn_print_value(tn_printer_t* printer, const tn_node_t* node);
 // The line (or lines) of one node.
 void tn_print_node(tn_printer_t* printer, const tn_node_t* node);

@@ -21,34 +21,14 @@ typedef struct tn_run {
 } tn_run_t;
 
 static const char usage[] =
-    "usage: tn run FILE.mlir [--input X]... [--engine sim|null|interp] [--output PREFIX] "
-    "[--describe]\n\n"
-    "Runs @main and prints its results. There is one --input per parameter, in order: a .npy file, "
-    "or one of "
-    "zeros,\n"
-    "ones, iota (0, 1, 2, ..). interp is the reference interpreter; the others are drivers "
-    "(default: sim).\n"
-    "--output writes PREFIX0.npy, PREFIX1.npy, .. instead; --describe prints the compiled program "
-    "first.\n";
-
-static tn_status_t read_text(const char* path, char** out_text, size_t* out_length) {
-  FILE* file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-  if (!file) return TN_ERROR(TN_NOT_FOUND, "%s: cannot be opened", path);
-  size_t length = 0, capacity = 1 << 16;
-  char* text = malloc(capacity);
-  while (text) {
-    length += fread(text + length, 1, capacity - length, file);
-    if (length < capacity) break;
-    char* grown = realloc(text, capacity *= 2);
-    if (!grown) free(text);
-    text = grown;
-  }
-  if (file != stdin) fclose(file);
-  if (!text) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "%s: out of memory", path);
-  *out_text = text;
-  *out_length = length;
-  return TN_OK;
-}
+    "usage: tn run FILE.mlir [--input X]... [--engine E] [--output PREFIX] [--describe]\n\n"
+    "Runs @main and prints its results; '-' reads standard input.\n\n"
+    "  --input X        one per parameter, in order: a .npy file, or zeros, ones, iota (0, 1, 2, "
+    "..)\n"
+    "  --engine E       a driver (sim, the default, or null), or interp, the reference "
+    "interpreter\n"
+    "  --output PREFIX  writes PREFIX0.npy, PREFIX1.npy, .. instead of printing\n"
+    "  --describe       prints the driver's program first\n";
 
 // ---- buffers ----------------------------------------------------------------------------------------------
 static size_t row_major_bytes(const tn_type_t* type) {
@@ -254,12 +234,8 @@ int tn_cmd_run(int argc, char** argv) {
     free((void*)run.inputs);
     return 2;
   }
-  char* text = NULL;
-  size_t length = 0;
-  tn_status_t status = read_text(run.file, &text, &length);
-  if (!status) status = tn_graph_parse(run.file, text, length, &run.graph);
+  tn_status_t status = tn_tool_read_graph(run.file, &run.graph);
   if (!status) status = run_graph(&run);
-  free(text);
   int code = tn_cmd_fail("run", status);
   if (run.graph) {
     run_deinit(&run);

@@ -11,23 +11,12 @@ typedef struct command {
 
 static const command_t commands[] = {
     {"env", tn_cmd_env,
-     "every option with value and origin; cores, memory, instruction set, threads, caches"},
+     "cores, memory, instruction set, threads, disk cache; every option, its value and origin"},
     {"run", tn_cmd_run, "compile a StableHLO file, run it and print the results"},
-    {"opt", tn_cmd_opt, "print a StableHLO file after the given passes"},
+    {"opt", tn_cmd_opt, "run passes of the compiler on a StableHLO file and print what they leave"},
     {"cache", tn_cmd_cache, "list, verify or prune the disk cache"},
 };
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
-
-// A command whose source is not part of this build says so; the real function replaces its weak one.
-#define MISSING(name)                                                            \
-  __attribute__((weak)) int tn_cmd_##name(int argc, char** argv) {               \
-    (void)argc;                                                                  \
-    fprintf(stderr, "tn %s: this command is not part of this build\n", argv[0]); \
-    return 1;                                                                    \
-  }
-MISSING(run)
-MISSING(opt)
-MISSING(cache)
 
 int tn_cmd_fail(const char* command, tn_status_t status) {
   if (!status) return 0;

@@ -3,6 +3,7 @@
 #ifndef TN_TOOL_TOOL_H_
 #define TN_TOOL_TOOL_H_
 
+#include "tn/graph.h"
 #include "tn/status.h"
 
 int tn_cmd_env(int argc, char** argv);
@@ -12,5 +13,8 @@ int tn_cmd_cache(int argc, char** argv);
 
 // Prints a status to standard error as "tn <command>: CODE: message", frees it and returns 1; 0 for TN_OK.
 int tn_cmd_fail(const char* command, tn_status_t status);
+
+// Parses a StableHLO file ("-": standard input); the caller destroys |out_graph|.
+tn_status_t tn_tool_read_graph(const char* path, tn_graph_t** out_graph);
 
 #endif  // TN_TOOL_TOOL_H_

@@ -34,7 +34,7 @@ static bool takes_addend(const tn_node_t* node, const tn_plan_view_t* addend) {
   return true;
 }
 
-static const tn_plan_target_t k_target = {has_composite, takes_view, writes_strides, takes_addend};
+const tn_plan_target_t tn_sim_target = {has_composite, takes_view, writes_strides, takes_addend};
 
 // ---- compile ------------------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ static tn_status_t sim_compile(const tn_graph_t* graph, tn_program_t** out_progr
   tn_graph_reset(workspace->graph);
   tn_arena_reset(&workspace->arena);
   tn_plan_t plan;
-  TN_TRY(tn_compile_plan(graph, &k_target, workspace->graph, &workspace->arena, &plan));
+  TN_TRY(tn_compile_plan(graph, &tn_sim_target, workspace->graph, &workspace->arena, &plan));
   tn_program_t* program = calloc(1, sizeof(*program));
   if (!program) return out_of_memory();
   tn_arena_init(&program->arena);
