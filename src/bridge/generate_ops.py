@@ -43,14 +43,15 @@ def has_derivative(yaml_path: str) -> set[str]:
 def main() -> None:
     import torchgen
     from torchgen.gen import parse_native_yaml, pre_group_native_functions
-    from torchgen.model import BaseTy, BaseType, ListType, SchemaKind
+    from torchgen.model import BaseTy, BaseType, DispatchKey, ListType, SchemaKind
 
     folder, output = sys.argv[1:]
     packaged = os.path.join(os.path.dirname(torchgen.__file__), "packaged")
     native = os.path.join(packaged, "ATen", "native")
-    functions = parse_native_yaml(
+    parsed = parse_native_yaml(
         os.path.join(native, "native_functions.yaml"), os.path.join(native, "tags.yaml")
-    ).native_functions
+    )
+    functions = parsed.native_functions
     derivatives = has_derivative(os.path.join(packaged, "autograd", "derivatives.yaml"))
     lowered = set(lowered_names(folder))
     kinds = {
@@ -66,13 +67,17 @@ def main() -> None:
         tensor, integers = BaseType(BaseTy.Tensor), (BaseType(BaseTy.int), BaseType(BaseTy.SymInt))
         return all(kind == tensor or (kind in integers and tensor in kinds) for kind in kinds)
 
+    def runs_as_one_on_cpu(function) -> bool:
+        """A composite with a CPU kernel beside it (silu_backward): CPU takes no gradient through its parts either."""
+        return bool(function.structured_delegate) or parsed.backend_indices[DispatchKey.CPU].has_kernel(function)
+
     def may_register(function) -> bool:
         name = str(function.func.name)
         if name in OWN or not returns_tensors(function) or function.manual_kernel_registration:
             return False
         if function.is_view_op:
             return False
-        if function.has_composite_implicit_autograd_kernel:
+        if function.has_composite_implicit_autograd_kernel and not runs_as_one_on_cpu(function):
             is_differentiable = f"{name}_backward" in lowered or "backward" in name
             return name in COMPOSITES or (name in derivatives and is_differentiable)
         return True
@@ -94,6 +99,12 @@ def main() -> None:
                 rows.append((name, row, kinds[kind]))
             elif function.structured_delegate and name not in OWN:
                 rows.append((name, None, "Fallback"))
+    # A row that is not registered would run on the CPU unseen.
+    registered = {row for name, row, _ in rows if name == row}
+    views = {str(function.func.name) for function in functions if function.is_view_op}
+    lost = sorted(found - registered - views - OWN)
+    if lost:
+        raise SystemExit(f"generate_ops: rows whose operator is not registered: {', '.join(lost)}")
     # Overloads whose functional form mutates without saying so in its schema stand alone.
     rows.sort()
     with open(output, "w") as file:

@@ -270,3 +270,15 @@ def test_lazy_clone_is_materialised_by_a_write():
     y = torch._lazy_clone(x)
     y.add_(1)
     assert x.tolist() == [0, 1, 2, 3] and y.tolist() == [1, 2, 3, 4]
+
+
+def test_gradients_of_activations_stay_on_the_device():
+    functions = torch.nn.functional
+    for name in ("silu", "gelu", "relu", "mish", "softplus", "elu", "leaky_relu", "hardtanh", "tanh", "sigmoid"):
+        expected = torch.linspace(-4, 4, 60).reshape(3, 20).requires_grad_()
+        actual = expected.detach().neuron().requires_grad_()
+        torch_neuronx.clear_op_tracking()
+        for x in (expected, actual):
+            getattr(functions, name)(x).square().sum().backward()
+        assert torch_neuronx.get_fallback_ops() == [], name
+        torch.testing.assert_close(actual.grad.cpu(), expected.grad)
