@@ -192,7 +192,7 @@ void assert_async_message(const Tensor& self, std::string_view message) {
 }
 void assert_async(const Tensor& self) { assert_async_message(self, ""); }
 
-// at::SDPBackend: 0 is math, 4 is the device's own kernel.
+// at::SDPBackend: 0 is math, 4 is the device's own kernel. torch.compile asks too, with symbolic sizes.
 int64_t fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value,
                          const std::optional<Tensor>& mask, double dropout, bool,
                          std::optional<double>, bool) {
@@ -204,12 +204,13 @@ int64_t fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& v
   const auto fits = [&](const Tensor& tensor) {
     return tensor.dim() == 4 && tensor.scalar_type() == query.scalar_type() && !tensor.is_nested();
   };
-  const bool is_fused = is_enabled && dropout == 0.0 && !mask_has_grad &&
-                        at::isFloatingType(query.scalar_type()) && fits(query) && fits(key) &&
-                        fits(value) && key.size(1) != 0 && query.size(1) % key.size(1) == 0 &&
-                        key.size(1) == value.size(1) && query.size(0) == key.size(0) &&
-                        query.size(0) == value.size(0) && query.size(3) == key.size(3) &&
-                        key.size(2) == value.size(2) && query.numel() && key.numel();
+  if (!is_enabled || dropout != 0.0 || mask_has_grad || !at::isFloatingType(query.scalar_type()) ||
+      !fits(query) || !fits(key) || !fits(value))
+    return 0;
+  const auto q = query.sym_sizes(), k = key.sym_sizes(), v = value.sym_sizes();
+  const bool is_fused = k[1] != 0 && q[1] % k[1] == 0 && k[1] == v[1] && q[0] == k[0] &&
+                        q[0] == v[0] && q[3] == k[3] && k[2] == v[2] && query.sym_numel() != 0 &&
+                        key.sym_numel() != 0;
   return is_fused ? 4 : 0;
 }
 

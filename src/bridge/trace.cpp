@@ -26,11 +26,12 @@ TraceValue Trace::add_tensor_param() {
   return {TraceValue::Param, static_cast<int32_t>(param_is_int_.size()) - 1, 0};
 }
 
-TraceValue Trace::add_int_param() {
+TraceValue Trace::add_int_param(bool is_float) {
   const TraceValue param = add_tensor_param();
   param_is_int_[param.index] = 1;
   IntNode node{IntOp::Param};
   node.a = param.index;
+  node.is_float = is_float;
   return add_int(node);
 }
 
@@ -150,9 +151,11 @@ void Trace::encode(const std::vector<TraceItem>& inputs, std::vector<uint64_t>& 
               param_is_int_.size(), " inputs, got ", inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (param_is_int_[i]) {
-      TORCH_CHECK(std::holds_alternative<int64_t>(inputs[i]), "trace ", name_, ": input ", i,
-                  " must be an int");
-      if (int_is_structural_[i]) key.push_back(static_cast<uint64_t>(std::get<int64_t>(inputs[i])));
+      const auto* integer = std::get_if<int64_t>(&inputs[i]);
+      const auto* number = std::get_if<double>(&inputs[i]);
+      TORCH_CHECK(integer || number, "trace ", name_, ": input ", i, " must be a number");
+      if (int_is_structural_[i])
+        key.push_back(static_cast<uint64_t>(integer ? *integer : bits_of_double(*number)));
       continue;
     }
     TORCH_CHECK(std::holds_alternative<at::Tensor>(inputs[i]), "trace ", name_, ": input ", i,
@@ -201,38 +204,6 @@ std::shared_ptr<Trace::Program> Trace::find(const std::vector<TraceItem>& inputs
   programs_.emplace_front(std::move(key), program);
   if (programs_.size() > kMaxPrograms) programs_.pop_back();
   return program;
-}
-
-// ---- integers --------------------------------------------------------------------------------------------------
-int64_t int_apply(IntOp op, int64_t a, int64_t b) {
-  switch (op) {
-    case IntOp::Add: return a + b;
-    case IntOp::Sub: return a - b;
-    case IntOp::Mul: return a * b;
-    case IntOp::FloorDiv: {
-      TORCH_CHECK(b != 0, "trace: integer division by zero");
-      const int64_t quotient = a / b;
-      return quotient - (a % b != 0 && (a < 0) != (b < 0));
-    }
-    case IntOp::Mod: {
-      TORCH_CHECK(b != 0, "trace: integer modulo by zero");
-      const int64_t rest = a % b;
-      return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    }
-    case IntOp::Min: return a < b ? a : b;
-    case IntOp::Max: return a > b ? a : b;
-    case IntOp::Neg: return -a;
-    case IntOp::Eq: return a == b;
-    case IntOp::Ne: return a != b;
-    case IntOp::Lt: return a < b;
-    case IntOp::Le: return a <= b;
-    case IntOp::Gt: return a > b;
-    case IntOp::Ge: return a >= b;
-    case IntOp::And: return a && b;
-    case IntOp::Or: return a || b;
-    case IntOp::Not: return !a;
-    default: return 0;
-  }
 }
 
 // ---- running -----------------------------------------------------------------------------------------------------
@@ -297,7 +268,8 @@ std::vector<TraceItem> Trace::launch(const Program& program, const std::vector<T
   for (size_t i = 0; i < program.results.size(); ++i) {
     const TraceResultPlan& result = program.results[i];
     if (result.kind == TraceResultPlan::Int)
-      outputs[i] = result.is_dynamic ? int_value(result.index, inputs) : result.constant;
+      outputs[i] = item_of(result.index,
+                           result.is_dynamic ? int_value(result.index, inputs) : result.constant);
     else if (result.kind == TraceResultPlan::View) outputs[i] = view_value(results_[i], inputs);
   }
   if (program.program) {
@@ -313,7 +285,13 @@ int64_t Trace::int_value(int index, const std::vector<TraceItem>& inputs) const 
   const IntNode& node = ints_[index];
   switch (node.op) {
     case IntOp::Constant: return node.constant;
-    case IntOp::Param: return std::get<int64_t>(inputs[node.a]);
+    case IntOp::Param: {
+      const auto* integer = std::get_if<int64_t>(&inputs[node.a]);
+      if (node.is_float)
+        return bits_of_double(integer ? static_cast<double>(*integer)
+                                      : std::get<double>(inputs[node.a]));
+      return integer ? *integer : static_cast<int64_t>(std::get<double>(inputs[node.a]));
+    }
     case IntOp::Size:
     case IntOp::Stride:
     case IntOp::Numel: {

@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/bit_cast.h>
 
 #include <list>
 #include <memory>
@@ -19,7 +20,7 @@
 
 namespace tn::bridge {
 
-// A value of a trace: a tensor (parameter or result of a call), an integer expression, or nothing.
+// A value of a trace: a tensor (parameter or result of a call), a number's expression, or nothing.
 struct TraceValue {
   enum Kind : uint8_t { None, Param, Result, Int } kind = None;
   int32_t index = 0;  // parameter, call, or integer expression
@@ -33,29 +34,16 @@ struct TraceArg {
   std::vector<TraceArg> items;
 };
 
+// Expressions over sizes and numbers: on int64, and on double, whose bits stand in an int64.
 enum class IntOp : uint8_t {
   Constant,
   Param,
   Size,
   Stride,
   Numel,
-  Add,
-  Sub,
-  Mul,
-  FloorDiv,
-  Mod,
-  Min,
-  Max,
-  Neg,
-  Eq,
-  Ne,
-  Lt,
-  Le,
-  Gt,
-  Ge,
-  And,
-  Or,
-  Not
+#define TN_NUMBER_OP(id, name, kind, is_float) id,
+#include "trace_number.inc"
+#undef TN_NUMBER_OP
 };
 
 struct IntNode {
@@ -63,7 +51,8 @@ struct IntNode {
   int64_t constant = 0;     // Constant; Size and Stride: dimension
   int32_t a = -1, b = -1;   // expressions; Param: input
   TraceValue tensor;        // Size, Stride, Numel
-  bool is_dynamic = false;  // depends on an integer parameter, not only on sizes
+  bool is_float = false;    // its value is the bits of a double
+  bool is_dynamic = false;  // depends on a number's parameter, not only on sizes
 };
 
 struct TraceCall {
@@ -78,15 +67,20 @@ struct TraceCall {
 
 int64_t int_apply(IntOp op, int64_t a, int64_t b);
 
-using TraceItem = std::variant<std::monostate, at::Tensor, int64_t>;
+inline double double_of_bits(int64_t bits) { return c10::bit_cast<double>(bits); }
+inline int64_t bits_of_double(double value) { return c10::bit_cast<int64_t>(value); }
+
+using TraceItem = std::variant<std::monostate, at::Tensor, int64_t, double>;
 
 class Trace {
  public:
   explicit Trace(std::string name) : name_(std::move(name)) {}
 
   TraceValue add_tensor_param();
-  TraceValue add_int_param();
+  TraceValue add_int_param(bool is_float);
   TraceValue add_int(IntNode node);
+  // |name| is a row of trace_number.inc; operands of mixed kinds meet as doubles. ValueError for other names.
+  TraceValue add_number(const std::string& name, TraceValue a, TraceValue b);
   // NotImplementedError if the operator does not exist.
   int add_call(const std::string& name, std::vector<TraceArg> args,
                const std::vector<std::pair<std::string, TraceArg>>& keywords);
@@ -120,6 +114,12 @@ class Trace {
   std::shared_ptr<Program> instantiate(const std::vector<TraceItem>& inputs);
   std::vector<TraceItem> launch(const Program& program, const std::vector<TraceItem>& inputs);
   std::vector<TraceItem> run_eagerly(const std::vector<TraceItem>& inputs);
+  TraceItem item_of(int index, int64_t value) const {
+    return ints_[index].is_float ? TraceItem(double_of_bits(value)) : TraceItem(value);
+  }
+  c10::Scalar number(int index, int64_t value) const {
+    return ints_[index].is_float ? c10::Scalar(double_of_bits(value)) : c10::Scalar(value);
+  }
   // |inputs| of this run; throws for sizes of computed tensors, which only a build knows.
   int64_t int_value(int index, const std::vector<TraceItem>& inputs) const;
   bool needs_build(int index) const;

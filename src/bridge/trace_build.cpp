@@ -136,15 +136,19 @@ class TraceBuilder {
     }
   }
 
-  // An integer expression as a number; a changing one becomes a launch parameter.
-  void dynamic_number(int index, tn_value_t& out) {
+  void fixed_number(int index, tn_value_t& out) {
     out.kind = TN_VALUE_SCALAR;
-    out.dtype = TN_I64;
-    out.scalar.i64 = int_of(index);
+    out.dtype = trace_.ints_[index].is_float ? TN_F64 : TN_I64;
+    out.scalar.i64 = int_of(index);  // or the bits of scalar.f64
+  }
+
+  // An expression as a number; a changing one becomes a launch parameter.
+  void dynamic_number(int index, tn_value_t& out) {
+    fixed_number(index, out);
     if (!trace_.ints_[index].is_dynamic) return;
     if (trace_.needs_build(index))
       return trace_.mark_structural(TraceValue{TraceValue::Int, index, 0});
-    out.node = tn_graph_scalar_param(graph_, TN_I64);
+    out.node = tn_graph_scalar_param(graph_, static_cast<tn_dtype_t>(out.dtype));
     program_->params.push_back({TraceParamPlan::Int, index});
   }
 
@@ -180,10 +184,7 @@ class TraceBuilder {
       if (arg.value.kind != TraceValue::Int) return;
       if (kind == ArgKind::Number || kind == ArgKind::Float)
         return dynamic_number(arg.value.index, out);
-      out.kind = TN_VALUE_SCALAR;
-      out.dtype = TN_I64;
-      out.scalar.i64 = int_of(arg.value.index);
-      return;
+      return fixed_number(arg.value.index, out);
     }
     if (arg.kind == TraceArg::List) return list(arg, kind, out);
     const IValue& constant = arg.constant;
@@ -236,7 +237,8 @@ class TraceBuilder {
       double* doubles = store<double>(count);
       for (size_t i = 0; i < count; ++i)
         doubles[i] = arg.items[i].kind == TraceArg::Value
-                         ? static_cast<double>(int_of(arg.items[i].value.index))
+                         ? trace_.number(arg.items[i].value.index, int_of(arg.items[i].value.index))
+                               .toDouble()
                          : arg.items[i].constant.toScalar().toDouble();
       out.kind = TN_VALUE_DOUBLES;
       out.as.doubles = doubles;
@@ -452,8 +454,9 @@ class TraceRunner {
   IValue value(const TraceArg& arg, ArgKind kind) {
     if (arg.kind == TraceArg::Value) {
       if (arg.value.kind != TraceValue::Int) return tensor(arg.value);
-      const int64_t number = integer(arg.value.index);
-      return kind == ArgKind::Tensor ? wrapped(number) : IValue(number);
+      const c10::Scalar number = trace_.number(arg.value.index, integer(arg.value.index));
+      if (kind == ArgKind::Tensor) return wrapped(number);
+      return kind == ArgKind::Float ? IValue(number.toDouble()) : IValue(number);
     }
     if (arg.kind == TraceArg::List) return list(arg, kind);
     if (kind == ArgKind::Tensor && arg.constant.isScalar()) return wrapped(arg.constant.toScalar());
@@ -533,7 +536,7 @@ std::vector<TraceItem> Trace::run_eagerly(const std::vector<TraceItem>& inputs) 
   std::vector<TraceItem> outputs;
   for (const ResultSpec& spec : results_) {
     if (spec.value.kind == TraceValue::Int) {
-      outputs.emplace_back(runner.integer(spec.value.index));
+      outputs.push_back(item_of(spec.value.index, runner.integer(spec.value.index)));
       continue;
     }
     const IValue value = runner.tensor(spec.value);

@@ -17,8 +17,10 @@ namespace {
 
 TraceValue int_value(Trace& trace, py::handle object) {
   if (py::isinstance<TraceValue>(object)) return object.cast<TraceValue>();
+  if (object.is_none()) return TraceValue{};
   IntNode node{IntOp::Constant};
-  node.constant = object.cast<int64_t>();
+  node.is_float = PyFloat_Check(object.ptr());
+  node.constant = node.is_float ? bits_of_double(object.cast<double>()) : object.cast<int64_t>();
   return trace.add_int(node);
 }
 
@@ -59,27 +61,15 @@ TraceArg argument(py::handle object) {
   return arg;
 }
 
-IntOp int_op(const std::string& name) {
-  static const std::pair<const char*, IntOp> names[] = {
-      {"add", IntOp::Add}, {"sub", IntOp::Sub}, {"mul", IntOp::Mul}, {"floordiv", IntOp::FloorDiv},
-      {"mod", IntOp::Mod}, {"min", IntOp::Min}, {"max", IntOp::Max}, {"neg", IntOp::Neg},
-      {"eq", IntOp::Eq},   {"ne", IntOp::Ne},   {"lt", IntOp::Lt},   {"le", IntOp::Le},
-      {"gt", IntOp::Gt},   {"ge", IntOp::Ge},   {"and", IntOp::And}, {"or", IntOp::Or},
-      {"not", IntOp::Not},
-  };
-  for (const auto& [text, op] : names)
-    if (name == text) return op;
-  throw py::value_error("trace: no integer operation '" + name + "'");
-}
-
 std::vector<TraceItem> inputs_of(py::handle list) {
   std::vector<TraceItem> inputs;
   for (py::handle object : py::reinterpret_borrow<py::sequence>(list)) {
     PyObject* raw = object.ptr();
     if (THPVariable_Check(raw)) inputs.emplace_back(THPVariable_Unpack(raw));
     else if (PyLong_Check(raw)) inputs.emplace_back(object.cast<int64_t>());
+    else if (PyFloat_Check(raw)) inputs.emplace_back(object.cast<double>());
     else
-      throw py::type_error("trace: an input is a tensor or an int, got " +
+      throw py::type_error("trace: an input is a tensor or a number, got " +
                            py::type::handle_of(object).attr("__name__").cast<std::string>());
   }
   return inputs;
@@ -91,6 +81,7 @@ py::list outputs_of(std::vector<TraceItem> outputs) {
     if (auto* tensor = std::get_if<at::Tensor>(&outputs[i]))
       list[i] = py::reinterpret_steal<py::object>(THPVariable_Wrap(std::move(*tensor)));
     else if (const auto* number = std::get_if<int64_t>(&outputs[i])) list[i] = py::int_(*number);
+    else if (const auto* real = std::get_if<double>(&outputs[i])) list[i] = py::float_(*real);
     else list[i] = py::none();
   }
   return list;
@@ -99,20 +90,18 @@ py::list outputs_of(std::vector<TraceItem> outputs) {
 }  // namespace
 
 void bind_trace(py::module_& m) {
-  py::class_<TraceValue>(m, "Value", "A tensor or an integer of a trace.")
+  py::class_<TraceValue>(m, "Value", "A tensor or a number of a trace.")
       .def_property_readonly("is_int",
                              [](const TraceValue& value) { return value.kind == TraceValue::Int; });
-  py::class_<Trace>(m, "Trace", "Functional ATen calls and integer expressions over parameters.")
+  py::class_<Trace>(m, "Trace", "Functional ATen calls and expressions of numbers over parameters.")
       .def(py::init<std::string>(), py::arg("name") = "graph")
       .def("tensor_param", &Trace::add_tensor_param)
-      .def("int_param", &Trace::add_int_param)
+      .def("int_param", [](Trace& trace) { return trace.add_int_param(false); })
+      .def("float_param", [](Trace& trace) { return trace.add_int_param(true); })
       .def(
-          "int_op",
+          "number_op",
           [](Trace& trace, const std::string& name, py::object a, py::object b) {
-            IntNode node{int_op(name)};
-            node.a = int_value(trace, a).index;
-            if (!b.is_none()) node.b = int_value(trace, b).index;
-            return trace.add_int(node);
+            return trace.add_number(name, int_value(trace, a), int_value(trace, b));
           },
           py::arg("name"), py::arg("a"), py::arg("b") = py::none())
       .def("size",

@@ -14,7 +14,7 @@ def simple_trace() -> "_C.Trace":
     active = trace.result(trace.call("relu", [product]))
     scaled = trace.result(trace.call("mul.Tensor", [active, trace.size(x, 0)]))
     shifted = trace.result(trace.call("add.Tensor", [scaled, 1], {"alpha": 1}))
-    trace.set_results([shifted, trace.int_op("mul", trace.size(x, 0), 2), None, x])
+    trace.set_results([shifted, trace.number_op("mul", trace.size(x, 0), 2), None, x])
     return trace
 
 
@@ -33,10 +33,10 @@ def test_one_trace_serves_all_sizes():
 def test_integer_parameters_shape_and_scale():
     trace = _C.Trace()
     x, n, k = trace.tensor_param(), trace.int_param(), trace.int_param()
-    half = trace.int_op("floordiv", n, 2)
-    view = trace.result(trace.call("view", [x, [half, trace.int_op("mod", n, 5), -1]]))
+    half = trace.number_op("floordiv", n, 2)
+    view = trace.result(trace.call("view", [x, [half, trace.number_op("mod", n, 5), -1]]))
     result = trace.result(trace.call("mul.Tensor", [view, k]))
-    trace.set_results([result, half, trace.int_op("lt", half, k), trace.int_op("max", k, 3)])
+    trace.set_results([result, half, trace.number_op("lt", half, k), trace.number_op("max", k, 3)])
     a = torch.arange(12.0)
     for k_value in (2, 3, 4):
         result, half_value, less, larger = trace.run([a.neuron(), 6, k_value])
@@ -86,7 +86,7 @@ def test_wrong_use_is_named():
     trace = simple_trace()
     with pytest.raises(RuntimeError, match="expected 2 inputs, got 1"):
         trace.run([torch.ones(2, 2, device="neuron")])
-    with pytest.raises(TypeError, match="a tensor or an int"):
+    with pytest.raises(TypeError, match="a tensor or a number"):
         trace.run([torch.ones(2, 2, device="neuron"), "x"])
     with pytest.raises(NotImplementedError, match="no operator aten::nothing"):
         trace.call("nothing", [])

@@ -1,5 +1,6 @@
 """Records an FX graph of ATen calls into a trace of the core."""
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -10,13 +11,21 @@ from torch import fx
 from .. import _C
 from .decompositions import overload_name
 
-_INT_OPERATORS: dict[Any, str] = {
+# Functions of Python numbers that FX graphs hold, and sympy's classes of the same, by the trace's names.
+_NUMBER_OPERATORS: dict[Any, str] = {
     operator.add: "add",
     operator.sub: "sub",
     operator.mul: "mul",
+    operator.truediv: "truediv",
     operator.floordiv: "floordiv",
     operator.mod: "mod",
+    operator.pow: "pow",
+    pow: "pow",
+    operator.lshift: "lshift",
+    operator.rshift: "rshift",
     operator.neg: "neg",
+    operator.abs: "abs",
+    abs: "abs",
     operator.eq: "eq",
     operator.ne: "ne",
     operator.lt: "lt",
@@ -25,10 +34,56 @@ _INT_OPERATORS: dict[Any, str] = {
     operator.ge: "ge",
     operator.and_: "and",
     operator.or_: "or",
+    round: "round",
+    math.floor: "floor",
+    math.ceil: "ceil",
+    math.trunc: "trunc",
+    math.sqrt: "sqrt",
     torch.sym_max: "max",
     torch.sym_min: "min",
     torch.sym_not: "not",
+    torch.sym_int: "trunc",
+    torch.sym_float: "float",
+    torch._sym_sqrt: "sqrt",
+    torch._sym_log2: "log2",
 }
+_EXPRESSIONS: dict[str, str] = {
+    "Add": "add",
+    "Mul": "mul",
+    "Pow": "pow",
+    "PowByNatural": "pow",
+    "FloatPow": "pow",
+    "IntTrueDiv": "truediv",
+    "FloatTrueDiv": "truediv",
+    "FloorDiv": "floordiv",
+    "CleanDiv": "floordiv",
+    "PythonMod": "mod",
+    "Mod": "mod",
+    "LShift": "lshift",
+    "RShift": "rshift",
+    "Max": "max",
+    "Min": "min",
+    "Abs": "abs",
+    "ToFloat": "float",
+    "TruncToInt": "trunc",
+    "FloorToInt": "floor",
+    "CeilToInt": "ceil",
+    "RoundToInt": "round",
+    "OpaqueUnaryFn_sqrt": "sqrt",
+    "OpaqueUnaryFn_exp": "exp",
+    "OpaqueUnaryFn_log": "log",
+    "OpaqueUnaryFn_log2": "log2",
+    "Equality": "eq",
+    "Unequality": "ne",
+    "StrictLessThan": "lt",
+    "LessThan": "le",
+    "StrictGreaterThan": "gt",
+    "GreaterThan": "ge",
+    "And": "and",
+    "Or": "or",
+    "Not": "not",
+}
+_INTEGER_ONLY = ("floor", "ceil", "trunc", "round")  # an integer is its own
 
 
 class UnsupportedGraph(Exception):
@@ -82,6 +137,9 @@ class Recorder:
         elif isinstance(value, (int, torch.SymInt)):
             param = self.trace.int_param()
             self._learn(value, lambda p=param: p)
+        elif isinstance(value, (float, torch.SymFloat)):
+            param = self.trace.float_param()
+            self._learn(value, lambda p=param: p)
         elif value is None and not node.users:
             param = None
         else:
@@ -90,7 +148,7 @@ class Recorder:
 
     def _learn(self, size: Any, value: Callable[[], Any]) -> None:
         """A symbol that is exactly the size of an input can be read from it."""
-        if isinstance(size, torch.SymInt):
+        if isinstance(size, (torch.SymInt, torch.SymFloat)):
             expression = size.node.expr
             if expression.is_Symbol and expression not in self._symbols:
                 self._symbols[expression] = value()
@@ -108,8 +166,8 @@ class Recorder:
     def _argument(self, value: Any) -> Any:
         if isinstance(value, fx.Node):
             return self._value(value)
-        if isinstance(value, torch.SymInt):
-            return self._symbolic(value)
+        if isinstance(value, (torch.SymInt, torch.SymFloat)):
+            return self._expression(value.node.expr)
         if isinstance(value, (list, tuple)):
             return [self._argument(item) for item in value]
         return value
@@ -124,8 +182,8 @@ class Recorder:
         if target is operator.getitem:
             source, index = node.args
             self._values[node] = self.trace.result(self._calls[source], index)
-        elif target in _INT_OPERATORS:
-            self._values[node] = self.trace.int_op(_INT_OPERATORS[target], *[self._argument(a) for a in node.args])
+        elif target in _NUMBER_OPERATORS:
+            self._values[node] = self._number(node)
         elif target is torch.ops.aten.sym_size.int:
             self._values[node] = self.trace.size(self._value(node.args[0]), node.args[1])
         elif target is torch.ops.aten.sym_stride.int:
@@ -158,34 +216,57 @@ class Recorder:
             strides.append([self._integer(s) for s in value.stride()] if isinstance(value, torch.Tensor) else None)
         self.trace.set_results(results, strides)
 
+    # ---- numbers ---------------------------------------------------------------------------------------------
     def _integer(self, value: Any) -> Any:
-        return self._symbolic(value) if isinstance(value, torch.SymInt) else int(value)
+        return self._expression(value.node.expr) if isinstance(value, torch.SymInt) else int(value)
 
-    def _symbolic(self, value: torch.SymInt) -> Any:
-        return self._expression(value.node.expr)
+    def _number(self, node: fx.Node) -> Any:
+        """A node that computes with Python numbers; with more than two operands they meet one after the other."""
+        name = _NUMBER_OPERATORS[node.target]
+        given = [argument for argument in node.args if argument is not None]  # round(x, None)
+        if node.kwargs or (name == "round" and len(given) != 1):
+            raise UnsupportedGraph(f"{node.target} with these arguments{_where(node)}")
+        is_float = [isinstance(self._meaning(argument), (float, torch.SymFloat)) for argument in given]
+        arguments = [self._argument(argument) for argument in given]
+        if name in _INTEGER_ONLY and not is_float[0]:
+            return arguments[0]
+        if name == "pow" and isinstance(node.meta.get("val"), (float, torch.SymFloat)) and not any(is_float):
+            arguments[0] = self.trace.number_op("float", arguments[0])
+        return self._fold(name, arguments)
+
+    @staticmethod
+    def _meaning(argument: Any) -> Any:
+        return argument.meta.get("val") if isinstance(argument, fx.Node) else argument
+
+    def _fold(self, name: str, arguments: list[Any]) -> Any:
+        if len(arguments) == 1:
+            return self.trace.number_op(name, arguments[0])
+        result = arguments[0]
+        for argument in arguments[1:]:
+            result = self.trace.number_op(name, result, argument)
+        return result
 
     def _expression(self, expression: Any) -> Any:
-        """An integer expression of sympy over the symbols of the inputs."""
+        """An expression of sympy over the symbols of the inputs."""
         if expression.is_Integer:
             return int(expression)
+        if expression.is_Float or expression.is_Rational:
+            return float(expression)
         if expression.is_Symbol:
             if expression not in self._symbols:
                 raise UnsupportedGraph(f"the size {expression}, which no input has")
             return self._symbols[expression]
-        names = {
-            "Add": "add",
-            "Mul": "mul",
-            "FloorDiv": "floordiv",
-            "CleanDiv": "floordiv",
-            "PythonMod": "mod",
-            "Mod": "mod",
-            "Max": "max",
-            "Min": "min",
-        }
-        name = names.get(type(expression).__name__)
+        kind = type(expression).__name__
+        arguments = [self._expression(argument) for argument in expression.args]
+        if kind == "ModularIndexing":  # (x // y) % z
+            return self._fold("mod", [self._fold("floordiv", arguments[:2]), arguments[2]])
+        if kind == "Identity":
+            return arguments[0]
+        name = _EXPRESSIONS.get(kind)
         if name is None:
-            raise UnsupportedGraph(f"the integer expression {expression}")
-        result = self._expression(expression.args[0])
-        for argument in expression.args[1:]:
-            result = self.trace.int_op(name, result, self._expression(argument))
-        return result
+            raise UnsupportedGraph(f"the expression {expression}")
+        if name in _INTEGER_ONLY and expression.args[0].is_integer:
+            return arguments[0]
+        if kind == "FloatPow" or (name == "pow" and expression.is_integer is False):
+            arguments[0] = self.trace.number_op("float", arguments[0])
+        return self._fold(name, arguments)
