@@ -26,7 +26,8 @@ static tn_status_t read_geometry(tn_lowering_t* l, const tn_node_t* x, const tn_
   if (spatial < 1 || spatial > 3 || tn_rank(x) != spatial + 2)
     return TN_DECLINE(
         "convolution: expected an input of the weight's rank with 1 to 3 spatial dimensions");
-  if (tn_dtype_of(x) != tn_dtype_of(weight) || !tn_dtype_is_float(tn_dtype_of(x)))
+  const tn_dtype_t dtype = tn_dtype_of(x);
+  if (dtype != tn_dtype_of(weight) || !(tn_dtype_is_float(dtype) || dtype == TN_I64))
     return TN_DECLINE("convolution of %s with %s", tn_dtype_name(tn_dtype_of(x)),
                       tn_dtype_name(tn_dtype_of(weight)));
   tn_conv_t* conv = &out->conv;
@@ -54,6 +55,12 @@ static tn_status_t read_geometry(tn_lowering_t* l, const tn_node_t* x, const tn_
   if (conv->groups < 1 || tn_dim(x, 1) != channels || tn_dim(weight, 0) % conv->groups)
     return TN_DECLINE("convolution: channels and groups do not match");
   return TN_OK;
+}
+
+// Output padding of a stride or more (allowed below the dilation) would be room for another window.
+static int64_t beyond_stride(const geometry_t* geometry, int d) {
+  const int64_t more = geometry->output_padding[d] - (geometry->conv.stride[d] - 1);
+  return geometry->is_transposed && more > 0 ? more : 0;
 }
 
 enum { CONV_ATTRS = 8 };
@@ -119,7 +126,10 @@ tn_status_t tn_lower_convolution(tn_lowering_t* l) {
                  1;
       if (sizes[d] < 0) return TN_DECLINE("convolution: negative output size");
     }
-    y = backward_input(l, conv, x, weight, sizes);
+    // What the output padding adds beyond a stride no window of that convolution may reach.
+    tn_conv_t restored = *conv;
+    for (int d = 0; d < conv->spatial; ++d) restored.high[d] -= beyond_stride(&geometry, d);
+    y = backward_input(l, &restored, x, weight, sizes);
   } else {
     y = tn_convolution(l->graph, x, weight, conv);
   }
@@ -146,13 +156,15 @@ static tn_status_t convolution_backward(tn_lowering_t* l, int first) {
   weight = tn_convert(l->graph, weight, opmath);
   const tn_node_t *dx = NULL, *dweight = NULL, *dbias = NULL;
   const int64_t *x_sizes = x->types[0].dims + 2, *weight_sizes = weight->types[0].dims + 2;
+  tn_conv_t restored = *conv;
+  for (int d = 0; d < conv->spatial; ++d) restored.high[d] -= beyond_stride(&geometry, d);
   if (!geometry.is_transposed) {
     if (mask[0]) dx = backward_input(l, conv, grad, weight, x_sizes);
     if (mask[1]) dweight = backward_weight(l, conv, grad, x, weight_sizes);
   } else {
     // Gradient and input change places: the forward convolution maps grad's space to x's.
-    if (mask[0]) dx = tn_convolution(l->graph, grad, weight, conv);
-    if (mask[1]) dweight = backward_weight(l, conv, x, grad, weight_sizes);
+    if (mask[0]) dx = tn_convolution(l->graph, grad, weight, &restored);
+    if (mask[1]) dweight = backward_weight(l, &restored, x, grad, weight_sizes);
   }
   if (mask[2]) {
     int64_t dims[TN_MAX_RANK];

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "aten/index_util.h"
 #include "aten/lowering.h"
 
 static tn_status_t filled(tn_lowering_t* l, int size_index, const tn_node_t* value) {
@@ -125,3 +126,45 @@ tn_status_t tn_lower_linspace(tn_lowering_t* l) {
   tn_return(l, tn_convert(g, steps == 1 ? low : tn_select(g, is_low, low, high), dtype));
   return TN_OK;
 }
+
+// row, col, offset, *, dtype: positions [2, n] of a triangle, row by row. Each row of the matrix holds a run of columns;
+// a running count of the runs' ends says which row a position belongs to.
+static tn_status_t triangle_indices(tn_lowering_t* l, bool is_lower) {
+  tn_graph_t* g = l->graph;
+  const int64_t rows = tn_arg_int(l, 0, 0), columns = tn_arg_int(l, 1, 0),
+                offset = tn_arg_int(l, 2, 0);
+  if (rows < 0 || columns < 0)
+    return TN_DECLINE("%s: row and col must be non-negative", l->op->name);
+  int64_t* ends = tn_graph_alloc(g, sizeof(*ends) * (size_t)(rows + 1));
+  int64_t* shifts = tn_graph_alloc(g, sizeof(*shifts) * (size_t)(rows + 1));  // column - position
+  if (!ends || !shifts)
+    return TN_ERROR(TN_RESOURCE_EXHAUSTED, "%s: out of host memory", l->op->name);
+  int64_t count = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t first = is_lower ? 0 : i + offset, last = is_lower ? i + offset + 1 : columns;
+    if (first < 0) first = 0;
+    if (last > columns) last = columns;
+    shifts[i] = first - count;
+    if (last > first) count += last - first;
+    ends[i] = count;
+  }
+  const int64_t places = count + 1, dims[] = {1, count};
+  const tn_type_t place_type = tn_type_make(TN_I64, 1, &places),
+                  row_type = tn_type_make(TN_I64, 1, &rows);
+  const tn_node_t* marks = tn_constant_splat(g, &place_type, (tn_scalar_t){0});
+  const tn_node_t* ones = tn_constant_splat(g, &row_type, tn_scalar_from_int(TN_I64, 1));
+  marks = tn_put_rows(l, marks, tn_constant(g, &row_type, ends), ones, 0, TN_REDUCE_SUM,
+                      TN_BOUNDS_ERROR);
+  const int64_t start = 0, step = 1;
+  const tn_node_t* row =
+      tn_slice(g, tn_scan(g, TN_REDUCE_SUM, marks, 0, false, false), &start, &count, &step);
+  const tn_type_t type = tn_type_make(TN_I64, 1, &count);
+  const tn_node_t* column = tn_binary(
+      g, TN_OP_ADD, tn_iota(g, &type, 0),
+      rows ? tn_take(g, tn_constant(g, &row_type, shifts), row, 0, TN_BOUNDS_CLAMP) : row);
+  const tn_node_t* both[] = {tn_reshape(g, row, 2, dims), tn_reshape(g, column, 2, dims)};
+  tn_return(l, tn_convert(g, tn_concat(g, 2, both, 0), tn_arg_dtype(l, 3, TN_I64)));
+  return TN_OK;
+}
+tn_status_t tn_lower_tril_indices(tn_lowering_t* l) { return triangle_indices(l, true); }
+tn_status_t tn_lower_triu_indices(tn_lowering_t* l) { return triangle_indices(l, false); }

@@ -97,8 +97,11 @@ tn_status_t tn_lower_layer_norm_backward(tn_lowering_t* l) {
   add_optional(&o, weight, 1);
   const tn_attr_t attrs[] = {tn_attr_int(TN_ATTR_AXIS, axis), tn_attr_int(TN_ATTR_FLAGS, o.flags)};
   const tn_node_t* y = tn_composite(l->graph, "layer_norm_backward", o.count, o.node, 2, attrs);
-  for (int i = 0; i < 3; ++i)
-    return_masked(l, mask[i] && (i == 0 || weight), tn_result(l->graph, y, i));
+  return_masked(l, mask[0], tn_result(l->graph, y, 0));
+  for (int i = 1; i < 3; ++i) {
+    const tn_node_t* parameter = tn_arg_tensor(l, 4 + i);
+    return_masked(l, mask[i] && parameter, result_as(l, y, i, tn_dtype_of(parameter)));
+  }
   return TN_OK;
 }
 
@@ -273,6 +276,17 @@ tn_status_t tn_lower_batch_norm(tn_lowering_t* l) {
   return batch_norm(l, tn_arg_tensor(l, 3), tn_arg_tensor(l, 4), tn_arg_bool(l, 5, false),
                     tn_arg_double(l, 6, 0.1), tn_arg_double(l, 7, 1e-5), true);
 }
+// x, weight, bias, running_mean, running_var, momentum, eps: training, with a reserve that holds nothing
+tn_status_t tn_lower_batch_norm_with_update(tn_lowering_t* l) {
+  const int first = l->result_count;
+  TN_TRY(batch_norm(l, tn_arg_tensor(l, 3), tn_arg_tensor(l, 4), true, tn_arg_double(l, 5, 0.1),
+                    tn_arg_double(l, 6, 1e-5), true));
+  tn_return(l, no_elements(l, TN_U8));  // behind out, mean, invstd; before the running statistics
+  const tn_value_t reserve = l->results[first + 5];
+  memmove(&l->results[first + 4], &l->results[first + 3], 2 * sizeof(reserve));
+  l->results[first + 3] = reserve;
+  return TN_OK;
+}
 // x, weight, bias, training, momentum, eps
 tn_status_t tn_lower_batch_norm_no_stats(tn_lowering_t* l) {
   return batch_norm(l, NULL, NULL, tn_arg_bool(l, 3, false), tn_arg_double(l, 4, 0.1),
@@ -284,7 +298,7 @@ tn_status_t tn_lower_batch_norm_no_training(tn_lowering_t* l) {
                     tn_arg_double(l, 6, 1e-5), false);
 }
 
-// grad, x, weight, running_mean, running_var, save_mean, save_invstd, train, eps, mask[3]
+// grad, x, weight, running_mean, running_var, save_mean, save_invstd, train, eps, mask[3][, reserve]
 tn_status_t tn_lower_batch_norm_backward(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
   const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1),

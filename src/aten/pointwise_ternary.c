@@ -38,7 +38,9 @@ tn_status_t tn_lower_masked_fill(tn_lowering_t* l) {
   if (tn_dtype_of(mask) != TN_BOOL) return TN_DECLINE("masked_fill_ only supports boolean masks");
   if (tn_rank(value) != 0)
     return TN_DECLINE("masked_fill only supports a 0-dimensional value tensor");
-  if (tn_dtype_class(tn_dtype_of(value)) > tn_dtype_class(tn_dtype_of(x)))
+  // A number becomes true or false whatever it is.
+  const bool is_truth = tn_dtype_of(x) == TN_BOOL && l->args[2].kind == TN_VALUE_SCALAR;
+  if (!is_truth && tn_dtype_class(tn_dtype_of(value)) > tn_dtype_class(tn_dtype_of(x)))
     return TN_DECLINE("masked_fill: the value cannot be converted to the tensor's dtype");
   const tn_type_t type = tn_broadcast_type(l, x, mask);
   const tn_dtype_t dtype = tn_dtype_of(x);

@@ -5,7 +5,8 @@
 
 typedef struct pooling {
   int spatial;
-  int64_t kernel[3], stride[3], low[3], high[3], dilation[3], size[3];
+  int64_t kernel[3], stride[3], low[3], high[3], dilation[3], size[3], out[3];
+  bool is_empty;  // a batch of none
 } pooling_t;
 
 static int spatial_of(const tn_lowering_t* l) { return strstr(l->op->name, "3d") ? 3 : 2; }
@@ -26,8 +27,6 @@ static tn_status_t read_pooling(tn_lowering_t* l, const tn_node_t* x, int first,
   const int rank = tn_rank(x);
   if (rank != p->spatial + 1 && rank != p->spatial + 2)
     return TN_DECLINE("%s: rank %d", l->op->name, rank);
-  if (!tn_dtype_is_float(tn_dtype_of(x)))
-    return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(tn_dtype_of(x)));
   const int64_t* given;
   if (!spatial_list(l, first, p->spatial, p->kernel) ||
       !spatial_list(l, first + 2, p->spatial, p->low))
@@ -55,13 +54,34 @@ static tn_status_t read_pooling(tn_lowering_t* l, const tn_node_t* x, int first,
     // The last window starts inside the input or its left padding.
     if (is_ceil && (count - 1) * p->stride[d] >= p->size[d] + p->low[d]) --count;
     if (count < 1) return TN_DECLINE("%s: Output size is too small", l->op->name);
+    p->out[d] = count;
     const int64_t needed = (count - 1) * p->stride[d] + reach - p->size[d] - p->low[d];
     p->high[d] =
         needed > p->low[d] ? needed : p->low[d];  // more than the left padding only in ceil mode
   }
-  for (int d = 0; d < rank; ++d)
-    if (tn_dim(x, d) == 0) return TN_DECLINE("%s of an empty tensor", l->op->name);
+  for (int d = 0; d < rank; ++d) {
+    if (tn_dim(x, d) != 0) continue;
+    p->is_empty = d == 0 && rank == p->spatial + 2;
+    if (!p->is_empty) return TN_DECLINE("%s: only the batch may be empty", l->op->name);
+  }
   return TN_OK;
+}
+
+static tn_status_t check_dtype(tn_lowering_t* l, const tn_node_t* x, bool takes_integers) {
+  const tn_dtype_t dtype = tn_dtype_of(x);
+  if (tn_dtype_is_float(dtype) || (takes_integers && dtype == TN_I64)) return TN_OK;
+  return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(dtype));
+}
+
+static const tn_node_t* zeros_of(tn_lowering_t* l, const tn_type_t* type) {
+  return tn_constant_splat(l->graph, type, (tn_scalar_t){0});
+}
+
+// The pooled shape of x, filled with zeros: what an empty batch gives.
+static const tn_node_t* pooled_zeros(tn_lowering_t* l, const tn_node_t* x, const pooling_t* p) {
+  tn_type_t type = x->types[0];
+  for (int d = 0; d < p->spatial; ++d) type.dims[type.rank - p->spatial + d] = p->out[d];
+  return zeros_of(l, &type);
 }
 
 static int window_attrs(const pooling_t* p, tn_attr_t* out) {
@@ -77,7 +97,14 @@ static int window_attrs(const pooling_t* p, tn_attr_t* out) {
 tn_status_t tn_lower_max_pool(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   pooling_t p;
+  TN_TRY(check_dtype(l, x, true));
   TN_TRY(read_pooling(l, x, 1, 4, 5, &p));
+  if (p.is_empty) {
+    const tn_node_t* values = pooled_zeros(l, x, &p);
+    tn_return(l, values);
+    tn_return(l, tn_convert(l->graph, values, TN_I64));
+    return TN_OK;
+  }
   tn_attr_t attrs[8];
   int n = window_attrs(&p, attrs);
   attrs[n++] = tn_attr_ints(TN_ATTR_WINDOW_DILATION, p.spatial, p.dilation);
@@ -112,9 +139,14 @@ static int average_attrs(tn_lowering_t* l, const pooling_t* p, int first, tn_att
 tn_status_t tn_lower_avg_pool(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   pooling_t p;
+  TN_TRY(check_dtype(l, x, true));
   TN_TRY(read_pooling(l, x, 1, -1, 4, &p));
   if (!tn_arg_is_none(l, 6) && tn_arg_int(l, 6, 0) == 0)
     return TN_DECLINE("divisor must be not zero");
+  if (p.is_empty) {
+    tn_return(l, pooled_zeros(l, x, &p));
+    return TN_OK;
+  }
   tn_attr_t attrs[8];
   const int n = average_attrs(l, &p, 5, attrs);
   tn_return(l, tn_composite(l->graph, "avg_pool", 1, &x, n, attrs));
@@ -125,7 +157,12 @@ tn_status_t tn_lower_avg_pool(tn_lowering_t* l) {
 tn_status_t tn_lower_avg_pool_backward(tn_lowering_t* l) {
   const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1);
   pooling_t p;
+  TN_TRY(check_dtype(l, x, false));
   TN_TRY(read_pooling(l, x, 2, -1, 5, &p));
+  if (p.is_empty) {
+    tn_return(l, zeros_of(l, &x->types[0]));
+    return TN_OK;
+  }
   tn_attr_t attrs[8];
   int n = average_attrs(l, &p, 6, attrs);
   attrs[n++] = tn_attr_ints(TN_ATTR_SIZES, p.spatial, p.size);
@@ -165,8 +202,13 @@ static const tn_node_t* average_windows(tn_lowering_t* l, const tn_node_t* x, in
 
 static tn_status_t check_adaptive(tn_lowering_t* l, const tn_node_t* x, int spatial) {
   if (!x || tn_rank(x) < spatial + 1 || tn_rank(x) > spatial + 2 ||
-      !tn_dtype_is_float(tn_dtype_of(x)) || tn_type_element_count(&x->types[0]) == 0)
-    return TN_DECLINE("%s: input", l->op->name);
+      !tn_dtype_is_float(tn_dtype_of(x)))
+    return TN_DECLINE("%s: rank or dtype", l->op->name);
+  // A batch may be empty.
+  for (int d = tn_rank(x) - spatial - 1; d < tn_rank(x); ++d)
+    if (tn_dim(x, d) == 0 && d > 0)
+      return TN_DECLINE("%s: Expected input to have non-zero size for non-batch dimensions",
+                        l->op->name);
   return TN_OK;
 }
 
@@ -178,9 +220,17 @@ tn_status_t tn_lower_adaptive_avg_pool(tn_lowering_t* l) {
   int64_t out[3];
   if (!spatial_list(l, 1, spatial, out)) return TN_DECLINE("%s: output_size", l->op->name);
   const tn_dtype_t dtype = tn_dtype_of(x);
+  tn_type_t type = x->types[0];
+  for (int d = 0; d < spatial; ++d) {
+    if (out[d] < 0) return TN_DECLINE("%s: negative output size", l->op->name);
+    type.dims[rank - spatial + d] = out[d];
+  }
+  if (tn_type_element_count(&type) == 0) {
+    tn_return(l, zeros_of(l, &type));
+    return TN_OK;
+  }
   const tn_node_t* y = tn_convert(l->graph, x, tn_opmath_dtype(dtype));
   for (int d = 0; d < spatial; ++d) {
-    if (out[d] < 1) return TN_DECLINE("%s: empty output", l->op->name);
     y = average_windows(l, y, rank - spatial + d, tn_dim(x, rank - spatial + d), out[d], false);
   }
   tn_return(l, tn_convert(l->graph, y, dtype));
@@ -192,13 +242,109 @@ tn_status_t tn_lower_adaptive_avg_pool_backward(tn_lowering_t* l) {
   const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1);
   const int spatial = spatial_of(l), rank = tn_rank(x);
   TN_TRY(check_adaptive(l, x, spatial));
-  TN_TRY(check_adaptive(l, grad, spatial));
+  if (tn_rank(grad) != rank) return TN_DECLINE("%s: rank of the gradient", l->op->name);
   const tn_dtype_t dtype = tn_dtype_of(grad);
+  if (tn_type_element_count(&grad->types[0]) == 0) {
+    tn_return(l, zeros_of(l, &x->types[0]));
+    return TN_OK;
+  }
   const tn_node_t* y = tn_convert(l->graph, grad, tn_opmath_dtype(dtype));
   for (int d = 0; d < spatial; ++d) {
     const int at = rank - spatial + d;
     y = average_windows(l, y, at, tn_dim(x, at), tn_dim(grad, at), true);
   }
   tn_return(l, tn_convert(l->graph, y, dtype));
+  return TN_OK;
+}
+
+// Window o of |out| over |n| positions, as a row of positions: rows are filled up with their last one. [out, longest]
+static const tn_node_t* window_table(tn_lowering_t* l, int64_t n, int64_t out, int64_t* longest) {
+  *longest = 1;
+  for (int64_t o = 0; o < out; ++o) {
+    const int64_t size = ((o + 1) * n + out - 1) / out - o * n / out;
+    if (size > *longest) *longest = size;
+  }
+  const int64_t dims[] = {out, *longest};
+  int64_t* at = tn_graph_alloc(l->graph, sizeof(*at) * (size_t)(out * *longest));
+  if (!at) return NULL;
+  for (int64_t o = 0; o < out; ++o) {
+    const int64_t begin = o * n / out, last = ((o + 1) * n + out - 1) / out - 1;
+    for (int64_t k = 0; k < *longest; ++k)
+      at[o * *longest + k] = begin + k < last ? begin + k : last;
+  }
+  const tn_type_t type = tn_type_make(TN_I64, 2, dims);
+  return tn_constant(l->graph, &type, at);
+}
+
+// x, output_size: the windows become rows, whose first extreme says value and place. A repeated position comes after
+// itself and so changes nothing.
+tn_status_t tn_lower_adaptive_max_pool(tn_lowering_t* l) {
+  tn_graph_t* g = l->graph;
+  const tn_node_t* x = tn_arg_tensor(l, 0);
+  const int spatial = spatial_of(l), rank = tn_rank(x), lead = rank - spatial;
+  TN_TRY(check_adaptive(l, x, spatial));
+  int64_t out[3];
+  if (!spatial_list(l, 1, spatial, out)) return TN_DECLINE("%s: output_size", l->op->name);
+  tn_type_t type = x->types[0];
+  for (int i = 0; i < spatial; ++i) {
+    if (out[i] < 0) return TN_DECLINE("%s: negative output size", l->op->name);
+    type.dims[lead + i] = out[i];
+  }
+  if (tn_type_element_count(&type) == 0) {
+    tn_return(l, zeros_of(l, &type));
+    type.dtype = TN_I64;
+    tn_return(l, zeros_of(l, &type));
+    return TN_OK;
+  }
+  const tn_node_t *rows = x, *table[3];
+  int64_t longest[3], permutation[TN_MAX_RANK], dims[TN_MAX_RANK], elements = 1;
+  for (int d = 0; d < lead; ++d) permutation[d] = d;
+  for (int i = 0; i < spatial; ++i) {
+    const int at = lead + 2 * i;  // dimensions before it are pairs of window and position in it
+    table[i] = window_table(l, tn_dim(x, lead + i), out[i], &longest[i]);
+    rows = tn_take(g, rows, table[i], at, TN_BOUNDS_CLAMP);
+    permutation[lead + i] = at;
+    permutation[rank + i] = at + 1;
+    elements *= longest[i];
+  }
+  memcpy(dims, type.dims, sizeof(dims));
+  dims[rank] = elements;
+  rows = tn_reshape(g, tn_transpose(g, rows, permutation), rank + 1, dims);
+  const tn_node_t* extreme = tn_arg_reduce(g, TN_REDUCE_MAX, rows, rank);
+  tn_return(l, tn_result(g, extreme, 0));
+  // Place in the row -> place in each window -> position in x.
+  const tn_node_t *rest = tn_result(g, extreme, 1), *index = NULL;
+  type.dtype = TN_I64;
+  int64_t scale = 1;
+  for (int i = spatial - 1; i >= 0 && rest; --i) {
+    const tn_node_t* size = tn_constant_like(g, rest, (double)longest[i]);
+    const tn_node_t* window = tn_binary(g, TN_OP_MUL, tn_iota(g, &type, lead + i), size);
+    const tn_node_t* entry = tn_binary(g, TN_OP_ADD, window, tn_binary(g, TN_OP_REM, rest, size));
+    const int64_t count = out[i] * longest[i];
+    const tn_node_t* at = tn_take(g, tn_reshape(g, table[i], 1, &count), entry, 0, TN_BOUNDS_CLAMP);
+    rest = tn_binary(g, TN_OP_DIV, rest, size);
+    at = tn_binary(g, TN_OP_MUL, at, tn_constant_like(g, at, (double)scale));
+    index = index ? tn_binary(g, TN_OP_ADD, index, at) : at;
+    scale *= tn_dim(x, lead + i);
+  }
+  tn_return(l, index);
+  return TN_OK;
+}
+
+// grad, x, indices
+tn_status_t tn_lower_adaptive_max_pool_backward(tn_lowering_t* l) {
+  const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1),
+                  *indices = tn_arg_tensor(l, 2);
+  const int spatial = spatial_of(l);
+  TN_TRY(check_adaptive(l, x, spatial));
+  if (tn_rank(grad) != tn_rank(x)) return TN_DECLINE("%s: rank of the gradient", l->op->name);
+  if (tn_type_element_count(&grad->types[0]) == 0) {
+    tn_return(l, zeros_of(l, &x->types[0]));
+    return TN_OK;
+  }
+  const tn_attr_t attr =
+      tn_attr_ints(TN_ATTR_SIZES, spatial, x->types[0].dims + tn_rank(x) - spatial);
+  const tn_node_t* operands[] = {grad, indices};
+  tn_return(l, tn_composite(l->graph, "max_pool_backward", 2, operands, 1, &attr));
   return TN_OK;
 }

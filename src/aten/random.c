@@ -217,6 +217,24 @@ tn_status_t tn_lower_native_dropout(tn_lowering_t* l) {
   return TN_OK;
 }
 
+// grad, mask, scale
+tn_status_t tn_lower_native_dropout_backward(tn_lowering_t* l) {
+  tn_graph_t* g = l->graph;
+  const tn_node_t *grad = tn_arg_tensor(l, 0), *mask = tn_arg_tensor(l, 1);
+  if (!grad || tn_dtype_of(mask) != TN_BOOL)
+    return TN_DECLINE("%s: expected a boolean mask", l->op->name);
+  // As CPU: grad * (mask * scale), with the product of mask and scale in grad's dtype or, for integers, in f32.
+  const tn_dtype_t dtype = tn_to_float_dtype(tn_dtype_of(grad)), opmath = tn_opmath_dtype(dtype);
+  const tn_type_t type = tn_broadcast_type(l, grad, mask);
+  const tn_node_t* scale = tn_arg_scalar(l, 2, opmath);
+  const tn_node_t* x = tn_broadcast_to(g, tn_convert(g, grad, opmath), type.rank, type.dims);
+  mask = tn_broadcast_to(g, tn_convert(g, mask, opmath), type.rank, type.dims);
+  scale = tn_broadcast_to(g, scale, type.rank, type.dims);
+  tn_return(l,
+            tn_convert(g, tn_binary(g, TN_OP_MUL, x, tn_binary(g, TN_OP_MUL, mask, scale)), dtype));
+  return TN_OK;
+}
+
 // ---- creation (compiled graphs) -------------------------------------------------------------------------------
 
 static tn_status_t create(tn_lowering_t* l, const tn_type_t* type, bool is_normal) {

@@ -3,6 +3,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/DispatchStub.h>
+#include <ATen/native/Resize.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/_native_batch_norm_legit.h>
 #include <ATen/ops/_native_batch_norm_legit_no_training.h>
@@ -15,6 +16,7 @@
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/eq.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ge.h>
@@ -24,6 +26,7 @@
 #include <ATen/ops/logical_not.h>
 #include <ATen/ops/multinomial_native.h>
 #include <ATen/ops/ne.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/remainder.h>
 #include <ATen/ops/resize.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -71,12 +74,19 @@ std::vector<Tensor> unravel(Tensor positions, at::IntArrayRef sizes) {
 
 OpAccount* account_nonzero = op_account("aten::nonzero", "");
 OpAccount* account_masked_select = op_account("aten::masked_select", "");
+OpAccount* account_repeat_interleave = op_account("aten::repeat_interleave", "Tensor");
 OpAccount* account_equal = op_account("aten::equal", "");
 OpAccount* account_randperm = op_account("aten::randperm", "");
 OpAccount* account_multinomial = op_account("aten::multinomial", "");
 OpAccount* account_assert = op_account("aten::_assert_async", "");
 OpAccount* account_isin = op_account("aten::isin", "Tensor_Tensor");
 OpAccount* account_batch_norm = op_account("aten::native_batch_norm", "");
+
+// |result| in |out|, which takes its size.
+Tensor& put_out(const Tensor& result, Tensor& out) {
+  at::native::resize_output(out, result.sizes());
+  return out.copy_(result);
+}
 
 Tensor nonzero(const Tensor& self) {
   count_executed(account_nonzero);
@@ -95,9 +105,7 @@ Tensor& nonzero_out(const Tensor& self, Tensor& out) {
   TORCH_CHECK(self.device() == out.device(),
               "expected self and out to be on the same device, but got out on ", out.device(),
               " and self on ", self.device());
-  const Tensor result = nonzero(self);
-  if (out.sizes() != result.sizes()) out.resize_(result.sizes());
-  return out.copy_(result);
+  return put_out(bridge::nonzero(self), out);
 }
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
@@ -107,10 +115,32 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
               "Expected all tensors to be on the same device, but found at least two devices, ",
               self.device(), " and ", mask.device(), "!");
   count_executed(account_masked_select);
-  const std::vector<Tensor> both = at::broadcast_tensors({self, mask.to(self.device())});
-  Tensor flat = both[1].reshape(-1);
+  const std::vector<Tensor> both = at::broadcast_tensors({mask.to(self.device()), self});
+  Tensor flat = both[0].reshape(-1);
   if (flat.scalar_type() != at::kBool) flat = at::ne(flat, 0);
-  return at::index_select(both[0].reshape(-1), 0, true_positions(flat));
+  return at::index_select(both[1].reshape(-1), 0, true_positions(flat));
+}
+
+Tensor& masked_select_out(const Tensor& self, const Tensor& mask, Tensor& out) {
+  TORCH_CHECK(self.scalar_type() == out.scalar_type(),
+              "masked_select(): self and result must have the same scalar type");
+  return put_out(bridge::masked_select(self, mask), out);
+}
+
+// Position i stands repeats[i] times: a running count of the runs' ends.
+Tensor repeat_interleave(const Tensor& repeats, std::optional<int64_t> output_size) {
+  TORCH_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  TORCH_CHECK(repeats.scalar_type() == at::kLong || repeats.scalar_type() == at::kInt,
+              "repeats has to be Long or Int tensor");
+  count_executed(account_repeat_interleave);
+  if (repeats.numel() == 0) return at::empty_like(repeats);
+  TORCH_CHECK(at::all(at::ge(repeats, 0)).item<bool>(), "repeats can not be negative");
+  const Tensor ends = at::cumsum(repeats, 0, at::kLong);
+  const int64_t size = ends.select(0, ends.numel() - 1).item<int64_t>();
+  TORCH_CHECK(!output_size || *output_size == size, "allocated size does not match required size");
+  const Tensor marks = at::zeros({size + 1}, ends.options());
+  marks.scatter_add_(0, ends, at::ones(ends.sizes(), ends.options()));
+  return at::cumsum(marks, 0).narrow(0, 0, size).to(repeats.scalar_type());
 }
 
 bool equal(const Tensor& self, const Tensor& other) {
@@ -138,6 +168,16 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input,
   if (training)
     return at::_native_batch_norm_legit(input, weight, bias, mean, var, true, momentum, eps);
   return at::_native_batch_norm_legit_no_training(input, weight, bias, mean, var, momentum, eps);
+}
+
+std::tuple<Tensor&, Tensor&, Tensor&> native_batch_norm_out(
+    const Tensor& input, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+    const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
+    bool training, double momentum, double eps, Tensor& out, Tensor& mean, Tensor& invstd) {
+  const auto results = bridge::native_batch_norm(input, weight, bias, running_mean, running_var,
+                                                 training, momentum, eps);
+  return {put_out(std::get<0>(results), out), put_out(std::get<1>(results), mean),
+          put_out(std::get<2>(results), invstd)};
 }
 
 Tensor isin(const Tensor& elements, const Tensor& tests, bool, bool invert) {
@@ -175,6 +215,13 @@ Tensor multinomial(const Tensor& self, int64_t count, bool replacement,
   sizes.insert(sizes.end() - 1, count);
   Tensor waits = at::empty(sizes, self.options()).exponential_(1, std::move(generator));
   return at::argmax(at::div(self.unsqueeze(-2), waits), -1);
+}
+
+Tensor& multinomial_out(const Tensor& self, int64_t count, bool replacement,
+                        std::optional<at::Generator> generator, Tensor& out) {
+  TORCH_CHECK(out.scalar_type() == at::kLong,
+              "multinomial expects Long tensor out, got: ", out.scalar_type());
+  return put_out(bridge::multinomial(self, count, replacement, std::move(generator)), out);
 }
 
 // Plain zeros: a storage-less tensor would crash kernels that read it.
@@ -218,13 +265,17 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("nonzero", TORCH_FN(nonzero));
   m.impl("nonzero.out", TORCH_FN(nonzero_out));
   m.impl("masked_select", TORCH_FN(masked_select));
+  m.impl("masked_select.out", TORCH_FN(masked_select_out));
+  m.impl("repeat_interleave.Tensor", TORCH_FN(repeat_interleave));
   m.impl("equal", TORCH_FN(equal));
   m.impl("native_batch_norm", TORCH_FN(native_batch_norm));
+  m.impl("native_batch_norm.out", TORCH_FN(native_batch_norm_out));
   m.impl("_fused_sdp_choice", TORCH_FN(fused_sdp_choice));
   m.impl("randperm.generator_out", TORCH_FN(randperm_out));
   m.impl("_efficientzerotensor", TORCH_FN(efficient_zeros));
   m.impl("isin.Tensor_Tensor", TORCH_FN(isin));
   m.impl("multinomial", TORCH_FN(multinomial));
+  m.impl("multinomial.out", TORCH_FN(multinomial_out));
   m.impl("_assert_async", TORCH_FN(assert_async));
   m.impl("_assert_async.msg", TORCH_FN(assert_async_message));
 }

@@ -378,9 +378,13 @@ class Builder {
 
   bool add_results(Plan& plan, int count, const tn_value_t* results, std::string& out_reason,
                    bool& out_again) {
+    // Results come before arguments that the functional form returns anew.
     std::vector<size_t> written;
-    for (size_t i = 0; i < call_.tensors.size(); ++i)
-      if (call_.tensors[i].is_written) written.push_back(i);
+    for (const bool is_argument : {false, true})
+      for (size_t i = 0; i < call_.tensors.size(); ++i)
+        if (call_.tensors[i].is_written &&
+            (info_.args[call_.tensors[i].arg].functional >= 0) == is_argument)
+          written.push_back(i);
     int fresh_min = 0;
     bool has_fresh_list = false;
     for (size_t i = 0; i < info_.return_of.size(); ++i) {

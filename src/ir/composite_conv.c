@@ -57,7 +57,7 @@ static tn_status_t check_forward(const tn_conv_t* conv, const tn_type_t* x, cons
 
 static tn_status_t begin_types(tn_shape_t* shape, tn_conv_t* out_conv, const int64_t** out_sizes) {
   const tn_type_t *grad = tn_shape_operand(shape, 0), *other = tn_shape_operand(shape, 1);
-  TN_TRY(tn_shape_check_class(shape, 0, TN_SHAPE_FLOAT));
+  TN_TRY(tn_shape_check_class(shape, 0, TN_SHAPE_REAL));
   if (grad->dtype != other->dtype || grad->rank != other->rank || grad->rank < 3 ||
       grad->rank > 5) {
     char a[TN_TYPE_TEXT_SIZE], b[TN_TYPE_TEXT_SIZE];

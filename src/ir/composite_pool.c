@@ -78,7 +78,7 @@ tn_status_t tn_composite_types_max_pool_backward(tn_shape_t* shape) {
 }
 tn_status_t tn_composite_types_avg_pool(tn_shape_t* shape) {
   tn_pool_window_t w;
-  TN_TRY(tn_shape_check_class(shape, 0, TN_SHAPE_FLOAT));
+  TN_TRY(tn_shape_check_class(shape, 0, TN_SHAPE_REAL));
   TN_TRY(check_window(shape, tn_shape_operand(shape, 0)->rank, false, &w));
   shape->types[0] = pooled_type(tn_shape_operand(shape, 0), &w);
   shape->result_count = 1;

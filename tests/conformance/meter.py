@@ -96,7 +96,7 @@ def supervise(indices: list[int]) -> dict[int, Answer]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--family", default="")
-    parser.add_argument("--operator", default="")
+    parser.add_argument("--operator", default="", help="one, or several with commas between")
     parser.add_argument("--check", default="")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--update", action="store_true")
@@ -113,7 +113,7 @@ def main() -> int:
     wanted = [
         index
         for index, case in enumerate(everything)
-        if options.family in ("", case.family) and options.operator in ("", case.operator)
+        if options.family in ("", case.family) and (not options.operator or case.operator in options.operator.split(","))
         and options.check in ("", case.check)
     ]  # fmt: skip
     # Dealt out in turn, so that the workers are equally busy.
