@@ -15,6 +15,9 @@ import torch
 from .runner import Result
 from .workloads import Size
 
+# Training amplifies rounding without bound (CPU with one and with two threads parts ways, too): only the first steps
+# of a curve can be compared.
+CURVE_STEPS = 50
 CURVE_LIMIT = 1e-3  # relative difference of the loss curve from CPU that still counts as equal
 EAGER_LIMIT = COMPILED_LIMIT = 1.2  # steady step over CPU eager's and over Inductor's
 
@@ -24,11 +27,11 @@ def by_variant(results: list[Result], workload: str) -> dict[str, Result]:
 
 
 def curve_difference(result: Result, reference: Result | None) -> float | None:
-    """Largest |a - b| / |b| over the steps that both ran; None without a reference, inf for NaN."""
+    """Largest |a - b| / |b| over the first CURVE_STEPS steps that both ran; None without a reference, inf for NaN."""
     if reference is None or reference is result or not result.losses or not reference.losses:
         return None
     worst = 0.0
-    for a, b in zip(result.losses, reference.losses):
+    for a, b in zip(result.losses[:CURVE_STEPS], reference.losses):
         difference = abs(a - b) / max(abs(b), 1e-12)
         worst = max(worst, difference if math.isfinite(difference) else math.inf)
     return worst
