@@ -35,8 +35,12 @@ static LLVMValueRef call_lanes(tn_emit_t* e, const char* symbol, int function, L
   LLVMValueRef callee = LLVMGetNamedFunction(e->module, symbol);
   if (!callee) callee = LLVMAddFunction(e->module, symbol, signature);
   LLVMValueRef args[] = {LLVMConstInt(e->i32, (unsigned)function, 0), slots[0], slots[1], slots[2],
-                         tn_emit_i64(e, e->lanes)};
+                         tn_emit_i64(e, e->is_uniform ? 1 : e->lanes)};
   LLVMBuildCall2(e->b, signature, callee, args, 5, "");
+  if (e->is_uniform) {
+    LLVMTypeRef element = LLVMGetElementType(type);
+    return tn_emit_splat(e, LLVMBuildLoad2(e->b, element, slots[2], ""));
+  }
   LLVMValueRef result = LLVMBuildLoad2(e->b, type, slots[2], "");
   LLVMSetAlignment(result, 64);
   return result;

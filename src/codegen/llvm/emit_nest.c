@@ -60,10 +60,14 @@ static void emit_body(tn_nest_t* nest, int phase, LLVMValueRef* accs) {
   for (int i = 0; i < p->inst_count; ++i) {
     const tn_kernel_inst_t* inst = &p->inst[i];
     if (inst->phase != phase) continue;
+    if (e->splat[i]) {
+      e->value[i] = e->splat[i];
+      continue;
+    }
     LLVMValueRef a = e->value[inst->a];
     switch (inst->op) {
       case TN_KOP_LOAD:
-        e->value[i] = e->splat[i] ? e->splat[i] : tn_emit_load(e, inst->index);
+        e->value[i] = tn_emit_load(e, inst->index);
         break;
       case TN_KOP_STORE: tn_emit_store(e, inst->index, a); break;
       case TN_KOP_SCALAR: e->value[i] = e->scalar[i]; break;
@@ -88,20 +92,42 @@ static void emit_body(tn_nest_t* nest, int phase, LLVMValueRef* accs) {
   }
 }
 
-// Loads of SCALAR inputs do not depend on the vector loop: done once before it.
-static void hoist_scalar_loads(tn_nest_t* nest, int phase) {
+static bool is_elementwise(const tn_kernel_inst_t* inst) { return inst->op < TN_KOP_LOAD; }
+
+// The value of |inst| before the vector loop, if it is the same at every point of the loop.
+static LLVMValueRef uniform_value(const tn_emit_t* e, int inst) {
+  return e->program->inst[inst].op == TN_KOP_SCALAR ? e->scalar[inst] : e->splat[inst];
+}
+
+// Loads of SCALAR inputs, and what is computed of them alone, do not depend on the vector loop: done once before it.
+// Masks stay inside: live across blocks they would be taken apart.
+static void hoist_uniform(tn_nest_t* nest, int phase) {
   tn_emit_t* e = nest->e;
   const tn_kernel_program_t* p = e->program;
   e->index = tn_emit_i64(e, 0);
   for (int i = 0; i < p->inst_count; ++i) {
     const tn_kernel_inst_t* inst = &p->inst[i];
-    if (inst->phase != phase || !is_load(inst)) continue;
-    const tn_kernel_operand_t* o = &p->operand[inst->index];
-    if (o->kind == TN_OPERAND_INPUT && o->vector == TN_OPERAND_SCALAR)
-      e->splat[i] = tn_emit_load(e, inst->index);
+    if (inst->phase != phase) continue;
+    if (is_load(inst)) {
+      const tn_kernel_operand_t* o = &p->operand[inst->index];
+      if (o->kind == TN_OPERAND_INPUT && o->vector == TN_OPERAND_SCALAR)
+        e->splat[i] = tn_emit_load(e, inst->index);
+    } else if (is_elementwise(inst) && inst->dtype != TN_BOOL) {
+      const uint8_t operand[] = {inst->a, inst->b, inst->c};
+      LLVMValueRef x[3] = {NULL};
+      bool is_uniform = true;
+      for (int j = 0; j < tn_emit_operand_count(inst->op); ++j) {
+        x[j] = uniform_value(e, operand[j]);
+        is_uniform &= x[j] != NULL;
+      }
+      if (!is_uniform) continue;
+      e->is_uniform = true;
+      e->splat[i] = tn_emit_elementwise(e, inst, x[0], x[1], x[2]);
+      e->is_uniform = false;
+    }
   }
 }
-static void forget_scalar_loads(tn_emit_t* e) { memset(e->splat, 0, sizeof e->splat); }
+static void forget_uniform(tn_emit_t* e) { memset(e->splat, 0, sizeof e->splat); }
 
 static void enter_tail(tn_emit_t* e, LLVMValueRef remaining) {
   e->remaining = remaining;
@@ -514,9 +540,9 @@ static void emit_parallel_row(tn_nest_t* nest) {
   }
   LLVMValueRef count = LLVMBuildNSWSub(e->b, nest->vector_end, nest->vector_begin, "");
   const tn_span_t span = make_span(nest, -1, NULL);
-  if (nest->reduced_count == 0) hoist_scalar_loads(nest, 0);
+  if (nest->reduced_count == 0) hoist_uniform(nest, 0);
   emit_span(nest, &span, tn_emit_i64(e, 0), count);
-  forget_scalar_loads(e);
+  forget_uniform(e);
 }
 
 static LLVMValueRef first_lane(tn_emit_t* e, int part) {
@@ -553,10 +579,10 @@ static void emit_reduced_row(tn_nest_t* nest, int phase, tn_accs_t* list) {
   LLVMValueRef count = e->dim[e->program->vector_loop], start = tn_emit_i64(e, 0);
   const int parts = LANES / e->lanes;
   const tn_span_t span = make_span(nest, phase, list);
-  hoist_scalar_loads(nest, phase);
+  hoist_uniform(nest, phase);
   if (!is_short(nest, phase, list)) {
     emit_span(nest, &span, start, count);
-    forget_scalar_loads(e);
+    forget_uniform(e);
     return;
   }
   start = emit_blocks(nest, phase, list, count);
@@ -569,7 +595,7 @@ static void emit_reduced_row(tn_nest_t* nest, int phase, tn_accs_t* list) {
   }
   for (int j = 0; j < parts; ++j) store_acc(e, list, 0, first_lane(e, j), list->part[j]);
   emit_span(nest, &span, start, count);
-  forget_scalar_loads(e);
+  forget_uniform(e);
   if (!list->in_registers) {
     LLVMDeleteBasicBlock(rest);
     LLVMDeleteBasicBlock(join);
