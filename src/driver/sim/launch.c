@@ -15,7 +15,8 @@ enum {
   // wake a worker and wait for it.
   SERIAL_COST = 48 << 10,
   TASK_COST = 24 << 10,
-  VECTOR_CHUNK = 1024,  // least elements of a task along the vector loop
+  VECTOR_CHUNK = 64,  // a task along the vector loop has a multiple of these elements: whole cache lines and vectors
+  OUTER_TASKS = 16,   // with fewer outer points the vector loop is cut as well, if it can be
 };
 
 typedef struct kernel_run {
@@ -81,15 +82,15 @@ static tn_status_t run_kernel(const tn_sim_kernel_t* kernel, void* const* base, 
     return run.error;
   }
   const int64_t point_cost = kernel->cost * vector;
-  if (outer >= 16 || vector < 2 * VECTOR_CHUNK) {
+  if (outer >= OUTER_TASKS || vector < 2 * VECTOR_CHUNK) {
     const int64_t grain =
         point_cost >= TASK_COST ? 1 : TASK_COST / (point_cost > 0 ? point_cost : 1);
     tn_pool_run(pool, outer, grain, run_outer_task, &run);
   } else {
-    int64_t chunk = TASK_COST / (kernel->cost > 0 ? kernel->cost : 1) & ~(int64_t)63;
-    if (chunk < VECTOR_CHUNK) chunk = VECTOR_CHUNK;
-    run.chunk = chunk;
-    run.chunk_count = (vector + chunk - 1) / chunk;
+    // Column sums are few points of high cost: one vector may already be a task.
+    const int64_t chunk = TASK_COST / (kernel->cost > 0 ? kernel->cost : 1) & -VECTOR_CHUNK;
+    run.chunk = chunk < VECTOR_CHUNK ? VECTOR_CHUNK : chunk;
+    run.chunk_count = (vector + run.chunk - 1) / run.chunk;
     tn_pool_run(pool, outer * run.chunk_count, 1, run_chunk_task, &run);
   }
   return run.error;
