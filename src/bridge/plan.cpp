@@ -112,9 +112,11 @@ class Builder {
                            static_cast<int32_t>(i), 0});
         continue;
       }
-      if (!info_.written.empty()) {  // x.add_(x): one parameter, so that the driver sees one buffer
+      // x.add_(x): one parameter, so that the driver sees one buffer. Two read tensors stay two parameters even if
+      // they are one tensor: that is not in the key, the next call may give different ones.
+      if (!info_.written.empty()) {
         for (size_t j = 0; j < i && !nodes_[i]; ++j)
-          if (param_of_[j] >= 0 &&
+          if (param_of_[j] >= 0 && (flat.is_written || call_.tensors[j].is_written) &&
               alias_kind(tensor, *call_.tensors[j].tensor) == AliasKind::Same) {
             nodes_[i] = nodes_[j];
             param_of_[i] = param_of_[j];
