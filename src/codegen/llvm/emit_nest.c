@@ -66,9 +66,7 @@ static void emit_body(tn_nest_t* nest, int phase, LLVMValueRef* accs) {
     }
     LLVMValueRef a = e->value[inst->a];
     switch (inst->op) {
-      case TN_KOP_LOAD:
-        e->value[i] = tn_emit_load(e, inst->index);
-        break;
+      case TN_KOP_LOAD: e->value[i] = tn_emit_load(e, inst->index); break;
       case TN_KOP_STORE: tn_emit_store(e, inst->index, a); break;
       case TN_KOP_SCALAR: e->value[i] = e->scalar[i]; break;
       case TN_KOP_INDEX: e->value[i] = tn_emit_index(e, inst->index); break;
