@@ -348,3 +348,44 @@ tn_status_t tn_lower_adaptive_max_pool_backward(tn_lowering_t* l) {
   tn_return(l, tn_composite(l->graph, "max_pool_backward", 2, operands, 1, &attr));
   return TN_OK;
 }
+
+// x, indices, output_size[, stride, padding]: every element back at its place among zeros.
+tn_status_t tn_lower_max_unpool(tn_lowering_t* l) {
+  tn_graph_t* g = l->graph;
+  const tn_node_t *x = tn_arg_tensor(l, 0), *indices = tn_arg_tensor(l, 1);
+  const int spatial = spatial_of(l), rank = tn_rank(x), lead = rank - spatial;
+  const tn_dtype_t dtype = tn_dtype_of(x);
+  int64_t out[3];
+  if (!x || !indices || lead < 1 || lead > 2 || !tn_dtype_is_float(dtype) ||
+      tn_dtype_of(indices) != TN_I64 || tn_rank(indices) != rank ||
+      memcmp(x->types[0].dims, indices->types[0].dims, sizeof(int64_t) * (size_t)rank) != 0 ||
+      tn_type_element_count(&x->types[0]) == 0)
+    return TN_DECLINE("%s: input or indices", l->op->name);
+  const int64_t* given;
+  if (tn_arg_ints(l, 2, &given) != spatial || !spatial_list(l, 2, spatial, out))
+    return TN_DECLINE("%s: output_size", l->op->name);
+  if (spatial == 3) {
+    int64_t stride[3];
+    if (tn_arg_ints(l, 3, &given) != 3 || !spatial_list(l, 3, 3, stride) ||
+        tn_arg_ints(l, 4, &given) != 3 || stride[0] < 1 || stride[1] < 1 || stride[2] < 1)
+      return TN_DECLINE("%s: stride or padding", l->op->name);
+  }
+  tn_type_t type = x->types[0];
+  int64_t planes = 1, from[2] = {1, 1}, to[2] = {1, 1};
+  for (int d = 0; d < rank; ++d) {
+    if (d < lead) planes *= tn_dim(x, d);
+    else from[1] *= tn_dim(x, d);
+  }
+  for (int i = 0; i < spatial; ++i) {
+    type.dims[lead + i] = out[i];
+    to[1] *= out[i];
+  }
+  if (to[1] < 1) return TN_DECLINE("%s: output_size", l->op->name);
+  from[0] = to[0] = planes;
+  const tn_type_t flat = tn_type_make(dtype, 2, to);
+  const tn_node_t* y =
+      tn_put_along(g, zeros_of(l, &flat), tn_reshape(g, indices, 2, from),
+                   tn_reshape(g, x, 2, from), 1, TN_REDUCE_ASSIGN, TN_BOUNDS_ERROR);
+  tn_return(l, tn_reshape(g, y, rank, type.dims));
+  return TN_OK;
+}

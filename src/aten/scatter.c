@@ -89,23 +89,49 @@ static tn_status_t return_like(tn_lowering_t* l, const tn_node_t* node, const tn
   return TN_OK;
 }
 
+// One call's operands, brought to one rank >= 1.
+typedef struct scattering {
+  const tn_node_t* self;  // as given
+  const tn_node_t *x, *index, *source;
+  int dim;
+  bool is_whole;      // the index spans all of x outside |dim|
+  bool is_untouched;  // there is no index
+  bool is_of_rows;    // the index is a list of positions along |dim|, not an array of x's rank
+} scattering_t;
+
+static const tn_node_t* scatter_into(tn_lowering_t* l, const scattering_t* s, const tn_node_t* x,
+                                     const tn_node_t* source, tn_reduce_kind_t kind) {
+  if (s->is_of_rows) return tn_put_rows(l, x, s->index, source, s->dim, kind, TN_BOUNDS_ERROR);
+  return tn_put_along(l->graph, x, s->index, source, s->dim, kind, TN_BOUNDS_ERROR);
+}
+
 // Arguments 1 and 2 are dim and index; |source| has the index's length at dim.
-static tn_status_t put_rows(tn_lowering_t* l, const tn_node_t* source, tn_reduce_kind_t kind) {
-  const tn_node_t *self = tn_arg_tensor(l, 0), *index = tn_arg_tensor(l, 2);
+static tn_status_t read_rows(tn_lowering_t* l, const tn_node_t* source, scattering_t* out) {
+  memset(out, 0, sizeof(*out));
+  const tn_node_t* index = tn_arg_tensor(l, 2);
+  out->self = tn_arg_tensor(l, 0);
   TN_TRY(check_index(l, index));
-  const int dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(self));
-  if (tn_rank(index) > 1 || tn_dtype_of(source) != tn_dtype_of(self))
+  out->dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(out->self));
+  if (tn_rank(index) > 1 || tn_dtype_of(source) != tn_dtype_of(out->self))
     return TN_DECLINE("%s: index of more dimensions, or source of another dtype", l->op->name);
-  const tn_node_t* x = at_least_1d(l, self);
-  source = at_least_1d(l, source);
-  if (tn_rank(x) != tn_rank(source)) return TN_DECLINE("%s: rank of the source", l->op->name);
+  out->x = at_least_1d(l, out->self);
+  out->source = at_least_1d(l, source);
+  if (tn_rank(out->x) != tn_rank(out->source))
+    return TN_DECLINE("%s: rank of the source", l->op->name);
   const int64_t count = tn_type_element_count(&index->types[0]);
-  for (int d = 0; d < tn_rank(x); ++d)
-    if (tn_dim(source, d) != (d == dim ? count : tn_dim(x, d)))
+  for (int d = 0; d < tn_rank(out->x); ++d)
+    if (tn_dim(out->source, d) != (d == out->dim ? count : tn_dim(out->x, d)))
       return TN_DECLINE("%s: size of the source", l->op->name);
-  index = tn_reshape(l->graph, index, 1, &count);
-  if (kind == TN_REDUCE_SUM && tn_dtype_of(x) == TN_BOOL) kind = TN_REDUCE_OR;
-  return return_like(l, tn_put_rows(l, x, index, source, dim, kind, TN_BOUNDS_ERROR), self);
+  out->index = tn_reshape(l->graph, index, 1, &count);
+  out->is_of_rows = true;
+  return TN_OK;
+}
+
+static tn_status_t put_rows(tn_lowering_t* l, const tn_node_t* source, tn_reduce_kind_t kind) {
+  scattering_t s;
+  TN_TRY(read_rows(l, source, &s));
+  if (kind == TN_REDUCE_SUM && tn_dtype_of(s.x) == TN_BOOL) kind = TN_REDUCE_OR;
+  return return_like(l, scatter_into(l, &s, s.x, s.source, kind), s.self);
 }
 
 // x, dim, index, source, *, alpha
@@ -172,15 +198,7 @@ tn_status_t tn_lower_put(tn_lowering_t* l) {
 
 // ---- scatter ------------------------------------------------------------------------------------------------
 
-// One call's operands, brought to one rank >= 1 and to the index's sizes.
-typedef struct scattering {
-  const tn_node_t* self;  // as given
-  const tn_node_t *x, *index, *source;
-  int dim;
-  bool is_whole;      // the index spans all of x outside |dim|
-  bool is_untouched;  // there is no index
-} scattering_t;
-
+// As read_rows; x and source are brought to the index's sizes.
 // x, dim, index, src or value
 static tn_status_t read_scattering(tn_lowering_t* l, const tn_node_t* source, scattering_t* out) {
   memset(out, 0, sizeof(*out));
@@ -213,11 +231,6 @@ static tn_status_t read_scattering(tn_lowering_t* l, const tn_node_t* source, sc
   }
   out->source = tn_slice(l->graph, source, start, limit, step);
   return TN_OK;
-}
-
-static const tn_node_t* scatter_into(tn_lowering_t* l, const scattering_t* s, const tn_node_t* x,
-                                     const tn_node_t* source, tn_reduce_kind_t kind) {
-  return tn_put_along(l->graph, x, s->index, source, s->dim, kind, TN_BOUNDS_ERROR);
 }
 
 static tn_status_t scatter(tn_lowering_t* l, const tn_node_t* source, tn_reduce_kind_t kind) {
@@ -297,9 +310,30 @@ static const tn_node_t* mean_of(tn_lowering_t* l, const tn_node_t* sum, const tn
   return tn_binary(g, TN_OP_SUB, quotient, tn_convert(g, is_below, tn_dtype_of(sum)));
 }
 
+// |kind| over the elements that come to one place, with the input's own or without.
+static tn_status_t reduce_into(tn_lowering_t* l, const scattering_t* s, tn_reduce_kind_t kind,
+                               bool is_mean, bool includes_self) {
+  tn_graph_t* g = l->graph;
+  const tn_dtype_t dtype = tn_dtype_of(s->self);
+  const bool keeps_dtype = kind == TN_REDUCE_MAX || kind == TN_REDUCE_MIN;
+  const tn_dtype_t work = keeps_dtype ? dtype : tn_opmath_dtype(dtype);
+  const tn_node_t *x = tn_convert(g, s->x, work), *source = tn_convert(g, s->source, work);
+  const tn_node_t* start = x;
+  if (!includes_self)
+    start = scatter_into(l, s, x, neutral_like(l, source, kind), TN_REDUCE_ASSIGN);
+  const tn_node_t* y = scatter_into(l, s, start, source, kind);
+  if (is_mean) {
+    const tn_node_t *one = tn_constant_like(g, x, 1.0), *each = tn_constant_like(g, source, 1.0);
+    const tn_node_t* from = one;
+    if (!includes_self)
+      from = scatter_into(l, s, one, tn_constant_like(g, source, 0.0), TN_REDUCE_ASSIGN);
+    y = mean_of(l, y, scatter_into(l, s, from, each, TN_REDUCE_SUM));
+  }
+  return return_like(l, tn_convert(g, y, dtype), s->self);
+}
+
 // x, dim, index, src, reduce, *, include_self
 tn_status_t tn_lower_scatter_reduce(tn_lowering_t* l) {
-  tn_graph_t* g = l->graph;
   const char* word = tn_arg_string(l, 4, "");
   const tn_dtype_t dtype = tn_dtype_of(tn_arg_tensor(l, 0));
   const bool is_mean = strcmp(word, "mean") == 0, includes_self = tn_arg_bool(l, 5, true);
@@ -307,26 +341,26 @@ tn_status_t tn_lower_scatter_reduce(tn_lowering_t* l) {
   if (kind == TN_REDUCE_ASSIGN || strcmp(word, "add") == 0 || strcmp(word, "multiply") == 0 ||
       (is_mean && dtype == TN_BOOL))
     return TN_DECLINE("%s with '%s'", l->op->name, word);
-  if (includes_self && !is_mean) return scatter(l, tn_arg_tensor(l, 3), kind);
   scattering_t s;
   TN_TRY(read_scattering(l, tn_arg_tensor(l, 3), &s));
   if (s.is_untouched) return return_like(l, s.self, s.self);
-  const tn_dtype_t work =
-      kind == TN_REDUCE_MAX || kind == TN_REDUCE_MIN ? dtype : tn_opmath_dtype(dtype);
-  const tn_node_t *x = tn_convert(g, s.x, work), *source = tn_convert(g, s.source, work);
-  const tn_node_t* start = x;
-  if (!includes_self)
-    start = scatter_into(l, &s, x, neutral_like(l, source, kind), TN_REDUCE_ASSIGN);
-  const tn_node_t* y = scatter_into(l, &s, start, source, kind);
-  if (is_mean) {
-    const tn_node_t *one = tn_constant_like(g, x, 1.0), *each = tn_constant_like(g, source, 1.0);
-    const tn_node_t* from =
-        includes_self
-            ? one
-            : scatter_into(l, &s, one, tn_constant_like(g, source, 0.0), TN_REDUCE_ASSIGN);
-    y = mean_of(l, y, scatter_into(l, &s, from, each, TN_REDUCE_SUM));
-  }
-  return return_like(l, tn_convert(g, y, dtype), s.self);
+  return reduce_into(l, &s, kind, is_mean, includes_self);
+}
+
+// x, dim, index, source, reduce, *, include_self
+tn_status_t tn_lower_index_reduce(tn_lowering_t* l) {
+  const char* word = tn_arg_string(l, 4, "");
+  const tn_node_t *x = tn_arg_tensor(l, 0), *source = tn_arg_tensor(l, 3);
+  const bool is_mean = strcmp(word, "mean") == 0;
+  const tn_reduce_kind_t kind = reduce_kind(is_mean ? "sum" : word, tn_dtype_of(x));
+  if (kind == TN_REDUCE_ASSIGN || (!is_mean && kind == TN_REDUCE_SUM) ||
+      strcmp(word, "multiply") == 0 || tn_dtype_of(x) == TN_BOOL)
+    return TN_DECLINE("%s with '%s'", l->op->name, word);
+  if ((tn_rank(x) == 0) != (tn_rank(source) == 0))
+    return TN_DECLINE("%s: rank of the source", l->op->name);
+  scattering_t s;
+  TN_TRY(read_rows(l, source, &s));
+  return reduce_into(l, &s, kind, is_mean, tn_arg_bool(l, 5, true));
 }
 
 // x, mask, source: true places take the source's elements in order.

@@ -77,6 +77,9 @@ def test_rows(shape: tuple[int, ...], dtype: torch.dtype):
         same(lambda x, i, s, d=dim: x.index_add(d, i, s), x, rows, source)
         same(lambda x, i, s, d=dim: x.index_copy(d, i, s), x, rows, source)
         same(lambda x, i, d=dim: x.index_fill(d, i - 1, 1), x, rows)
+        for word, own in itertools.product(("prod", "mean", "amax", "amin"), (True, False)):
+            if dtype != torch.bool:
+                same(lambda x, i, s, d=dim, w=word, o=own: x.index_reduce(d, i, s, w, include_self=o), x, rows, source)
     for places in ((), (4,), (2, 3), (0,)):
         x, where = values(shape, dtype), torch.randint(-1, 1, places)
         same(lambda x, i: x.take(i), x, where)
@@ -140,3 +143,33 @@ def test_triangles_and_repeats():
             same(torch.repeat_interleave, torch.tensor(counts, dtype=dtype))
     same(lambda x, n: x.repeat_interleave(n, 0), torch.arange(6).reshape(3, 2), torch.tensor([2, 0, 1]))
     same(torch.repeat_interleave, torch.tensor([1, -1]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_unique(dtype: torch.dtype):
+    torch.manual_seed(0)
+    for shape, flags in itertools.product([(), (0,), (9,), (4, 5)], itertools.product((True, False), repeat=3)):
+        same(lambda x, f=flags: torch.unique(x, f[0], f[1], f[2]), values(shape, dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_blocks_as_columns(dtype: torch.dtype):
+    torch.manual_seed(0)
+    for kernel, dilation, padding, stride in itertools.product([(2, 3), (1, 1)], (1, 2), (0, 1), (1, (2, 3))):
+        how = (kernel, dilation, padding, stride)
+        image = values((2, 3, 7, 8), dtype)
+        same(lambda x, h=how: torch.nn.functional.unfold(x, *h), image)
+        columns = values(tuple(torch.nn.functional.unfold(image, *how).shape), dtype)
+        same(lambda x, h=how: torch.nn.functional.fold(x, (7, 8), *h), columns)
+        same(lambda x, h=how: torch.nn.functional.fold(x[0], (7, 8), *h), columns)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_unpool_restores_the_extremes(rank: int):
+    def run(x: torch.Tensor) -> torch.Tensor:
+        pooled, where = getattr(torch.nn.functional, f"max_pool{rank}d")(x, 2, return_indices=True)
+        return getattr(torch.nn.functional, f"max_unpool{rank}d")(pooled, where, 2)
+
+    torch.manual_seed(0)
+    same(run, torch.randn(2, 3, *(4, 6, 8)[:rank]))
+    same(run, torch.randn(3, *(4, 6, 8)[:rank]))
