@@ -344,6 +344,16 @@ const tn_node_t* tn_composite(tn_graph_t* graph, const char* name, int operand_c
 // Builds the decomposition of |composite| on |operands| (of the same types, possibly in another graph).
 tn_status_t tn_composite_expand(tn_graph_t* graph, const tn_node_t* composite,
                                 const tn_node_t* const* operands, const tn_node_t** out_results);
+// What only the values tell: the launch fails with INVALID_ARGUMENT and the kind's text when |is_wrong| (bool, rank 0)
+// holds. The result is an i32 zero; what must not happen in that case takes it as an operand.
+typedef enum tn_check_kind {
+  TN_CHECK_ZERO_DIVISOR,
+  TN_CHECK_UNIT_INTERVAL,
+  TN_CHECK_NEGATIVE_STD,
+  TN_CHECK_COUNT
+} tn_check_kind_t;
+const tn_node_t* tn_check(tn_graph_t* graph, const tn_node_t* is_wrong, tn_check_kind_t kind);
+const char* tn_check_text(tn_check_kind_t kind);
 const tn_node_t* tn_custom_call(tn_graph_t* graph, const char* name, int operand_count,
                                 const tn_node_t* const* operands, int attr_count,
                                 const tn_attr_t* attrs, int result_count, const tn_type_t* types);

@@ -93,8 +93,11 @@ tn_status_t tn_lower_threshold_backward(tn_lowering_t* l) {
   return TN_OK;
 }
 
-static bool is_tanh(tn_lowering_t* l, int index) {
-  return strcmp(tn_arg_string(l, index, "none"), "tanh") == 0;
+static tn_status_t read_approximate(tn_lowering_t* l, int index, bool* out_is_tanh) {
+  const char* approximate = tn_arg_string(l, index, "none");
+  *out_is_tanh = strcmp(approximate, "tanh") == 0;
+  if (*out_is_tanh || strcmp(approximate, "none") == 0) return TN_OK;
+  return TN_DECLINE("approximate argument must be either none or tanh.");
 }
 
 #define SQRT_2_OVER_PI 0.79788456080286535588
@@ -104,7 +107,9 @@ static bool is_tanh(tn_lowering_t* l, int index) {
 tn_status_t tn_lower_gelu(tn_lowering_t* l) {
   const activation_t a = begin(l, 0);
   const tn_node_t *x = a.x, *half = constant(&a, 0.5);
-  if (is_tanh(l, 1)) {
+  bool is_tanh;
+  TN_TRY(read_approximate(l, 1, &is_tanh));
+  if (is_tanh) {
     const tn_node_t* cube = mul(&a, mul(&a, x, x), x);
     const tn_node_t* inner =
         mul(&a, constant(&a, SQRT_2_OVER_PI), tn_fma(a.g, cube, constant(&a, 0.044715), x));
@@ -120,7 +125,9 @@ tn_status_t tn_lower_gelu_backward(tn_lowering_t* l) {
   const activation_t a = begin(l, 1);
   const tn_node_t *x = a.x, *grad = tensor(&a, 0), *half = constant(&a, 0.5),
                   *one = constant(&a, 1.0);
-  if (is_tanh(l, 2)) {
+  bool is_tanh;
+  TN_TRY(read_approximate(l, 2, &is_tanh));
+  if (is_tanh) {
     const tn_node_t* square = mul(&a, x, x);
     const tn_node_t* kappa = constant(&a, 0.044715);
     const tn_node_t* inner =
@@ -265,4 +272,120 @@ tn_status_t tn_lower_hardsigmoid(tn_lowering_t* l) {
 tn_status_t tn_lower_hardswish(tn_lowering_t* l) {
   const activation_t a = begin(l, 0);
   return finish(&a, bin(&a, TN_OP_DIV, mul(&a, a.x, relu6_shifted(&a)), constant(&a, 6.0)));
+}
+
+// grad, x
+tn_status_t tn_lower_hardsigmoid_backward(tn_lowering_t* l) {
+  const activation_t a = begin(l, 1);
+  const tn_node_t* is_inside = bin(&a, TN_OP_AND, tn_compare(a.g, TN_GT, a.x, constant(&a, -3.0)),
+                                   tn_compare(a.g, TN_LT, a.x, constant(&a, 3.0)));
+  const tn_node_t* slope = mul(&a, tensor(&a, 0), constant(&a, 1.0 / 6.0));
+  return finish(&a, choose(&a, is_inside, slope, constant(&a, 0.0)));
+}
+tn_status_t tn_lower_hardswish_backward(tn_lowering_t* l) {
+  const activation_t a = begin(l, 1);
+  const tn_node_t *grad = tensor(&a, 0), *three = constant(&a, 3.0);
+  const tn_node_t* slope = add(&a, bin(&a, TN_OP_DIV, a.x, three), constant(&a, 0.5));
+  const tn_node_t* is_low = tn_compare(a.g, TN_LE, a.x, constant(&a, -3.0));
+  const tn_node_t* is_middle = tn_compare(a.g, TN_LT, a.x, three);
+  return finish(
+      &a, choose(&a, is_low, constant(&a, 0.0), choose(&a, is_middle, mul(&a, grad, slope), grad)));
+}
+
+// -lambda <= x <= lambda, with lambda at |index|
+static const tn_node_t* is_near_zero(const activation_t* a, int index) {
+  const tn_node_t* bound = number(a, index);
+  return bin(a, TN_OP_AND, tn_compare(a->g, TN_GE, a->x, unary(a, TN_OP_NEG, bound)),
+             tn_compare(a->g, TN_LE, a->x, bound));
+}
+// x, lambda
+tn_status_t tn_lower_hardshrink(tn_lowering_t* l) {
+  const activation_t a = begin(l, 0);
+  return finish(&a, choose(&a, is_near_zero(&a, 1), constant(&a, 0.0), a.x));
+}
+tn_status_t tn_lower_softshrink(tn_lowering_t* l) {
+  const activation_t a = begin(l, 0);
+  if (!(tn_arg_double(l, 1, 0.5) >= 0.0)) return TN_DECLINE("lambda must be greater or equal to 0");
+  const tn_node_t *bound = number(&a, 1), *below = unary(&a, TN_OP_NEG, bound);
+  const tn_node_t* outer = choose(&a, tn_compare(a.g, TN_GT, a.x, bound),
+                                  bin(&a, TN_OP_SUB, a.x, bound), add(&a, a.x, bound));
+  const tn_node_t* is_outer =
+      bin(&a, TN_OP_OR, tn_compare(a.g, TN_GT, a.x, bound), tn_compare(a.g, TN_LT, a.x, below));
+  // Not 0: NaN stays, and so does the sign of zero.
+  return finish(&a, choose(&a, is_outer, outer, mul(&a, a.x, constant(&a, 0.0))));
+}
+// grad, x, lambda
+tn_status_t tn_lower_shrink_backward(tn_lowering_t* l) {
+  const activation_t a = begin(l, 1);
+  return finish(&a, choose(&a, is_near_zero(&a, 2), constant(&a, 0.0), tensor(&a, 0)));
+}
+
+// x -> output, buffer = exp(-|x|)
+tn_status_t tn_lower_log_sigmoid(tn_lowering_t* l) {
+  const activation_t a = begin(l, 0);
+  const tn_node_t* e = unary(&a, TN_OP_EXP, unary(&a, TN_OP_NEG, unary(&a, TN_OP_ABS, a.x)));
+  const tn_node_t* low = bin(&a, TN_OP_MIN, a.x, constant(&a, 0.0));
+  TN_TRY(finish(&a, bin(&a, TN_OP_SUB, low, unary(&a, TN_OP_LOG1P, e))));
+  return finish(&a, e);
+}
+// grad, x, buffer: the buffer is one exponential, cheaper computed than read, and exact for narrow types
+tn_status_t tn_lower_log_sigmoid_backward(tn_lowering_t* l) {
+  const activation_t a = begin(l, 1);
+  return finish(&a, mul(&a, tensor(&a, 0), unary(&a, TN_OP_LOGISTIC, unary(&a, TN_OP_NEG, a.x))));
+}
+
+// x, weight of x's rank
+tn_status_t tn_lower_prelu(tn_lowering_t* l) {
+  const activation_t a = begin(l, 0);
+  const tn_node_t* is_positive = tn_compare(a.g, TN_GT, a.x, constant(&a, 0.0));
+  return finish(&a, choose(&a, is_positive, a.x, mul(&a, tensor(&a, 1), a.x)));
+}
+// grad, x, weight -> dx, dweight (not yet summed)
+tn_status_t tn_lower_prelu_backward(tn_lowering_t* l) {
+  const activation_t a = begin(l, 1);
+  const tn_node_t *grad = tensor(&a, 0), *zero = constant(&a, 0.0);
+  const tn_node_t* is_positive = tn_compare(a.g, TN_GT, a.x, zero);
+  TN_TRY(finish(&a, choose(&a, is_positive, grad, mul(&a, tensor(&a, 2), grad))));
+  return finish(&a, choose(&a, is_positive, zero, mul(&a, a.x, grad)));
+}
+
+// Half |index| of x along |dim|.
+static const tn_node_t* half_of(const activation_t* a, int dim, int index) {
+  int64_t start[TN_MAX_RANK] = {0}, limit[TN_MAX_RANK], stride[TN_MAX_RANK];
+  for (int d = 0; d < tn_rank(a->x); ++d) {
+    limit[d] = tn_dim(a->x, d);
+    stride[d] = 1;
+  }
+  const int64_t half = tn_dim(a->x, dim) / 2;
+  start[dim] = index * half;
+  limit[dim] = start[dim] + half;
+  return tn_slice(a->g, a->x, start, limit, stride);
+}
+
+static tn_status_t check_halves(const activation_t* a, int dim) {
+  if (tn_rank(a->x) > 0 && tn_dim(a->x, dim) % 2 == 0) return TN_OK;
+  return TN_DECLINE("Halving dimension must be even");
+}
+
+// x, dim
+tn_status_t tn_lower_glu(tn_lowering_t* l) {
+  const activation_t a = begin(l, 0);
+  const int dim = tn_wrap_dim(l, tn_arg_int(l, 1, -1), tn_rank(a.x));
+  TN_TRY(check_halves(&a, dim));
+  return finish(&a, mul(&a, half_of(&a, dim, 0), unary(&a, TN_OP_LOGISTIC, half_of(&a, dim, 1))));
+}
+// grad, x, dim
+tn_status_t tn_lower_glu_backward(tn_lowering_t* l) {
+  const activation_t a = begin(l, 1);
+  const int dim = tn_wrap_dim(l, tn_arg_int(l, 2, -1), tn_rank(a.x));
+  TN_TRY(check_halves(&a, dim));
+  const tn_node_t *first = half_of(&a, dim, 0), *gate = half_of(&a, dim, 1);
+  const tn_node_t* grad = tn_convert(a.g, tn_arg_tensor(l, 0), tn_dtype_of(a.x));
+  if (grad && first && tn_rank(grad) != tn_rank(first)) return TN_DECLINE("glu_backward: gradient");
+  const tn_node_t* s = unary(&a, TN_OP_LOGISTIC, gate);
+  const tn_node_t* d_first = mul(&a, s, grad);
+  const tn_node_t* one = tn_constant_like(a.g, s, 1.0);
+  const tn_node_t* d_gate = mul(&a, mul(&a, bin(&a, TN_OP_SUB, one, s), d_first), first);
+  const tn_node_t* parts[] = {d_first, d_gate};
+  return finish(&a, tn_concat(a.g, 2, parts, dim));
 }

@@ -57,25 +57,35 @@ static bool is_integer(const tn_value_t* value) {
   return value->kind != TN_VALUE_SCALAR || value->dtype <= TN_I64;
 }
 
-// Arguments |start|, |end|, |step| (-1: absent), and |dtype|.
+// A bound as the integer dtype sees it.
+static double whole(double value) { return trunc(value); }
+
+// Arguments |start|, |end|, |step| (-1: absent), and |dtype|. An integer dtype counts with truncated bounds, but only
+// int64 derives the number of elements from them.
 static tn_status_t arange(tn_lowering_t* l, int start, int end, int step, int dtype_index) {
   tn_graph_t* g = l->graph;
   const bool all_integer = (start < 0 || is_integer(&l->args[start])) &&
                            is_integer(&l->args[end]) &&
                            (step < 0 || step >= l->arg_count || is_integer(&l->args[step]));
   const tn_dtype_t dtype = tn_arg_dtype(l, dtype_index, all_integer ? TN_I64 : TN_F32);
-  const tn_dtype_t work = all_integer ? TN_I64 : TN_F64;
-  const double first = start < 0 ? 0.0 : tn_arg_double(l, start, 0.0),
-               last = tn_arg_double(l, end, 0.0);
-  const double by = step < 0 ? 1.0 : tn_arg_double(l, step, 1.0);
+  const bool is_whole = !tn_dtype_is_float(dtype);
+  double first = start < 0 ? 0.0 : tn_arg_double(l, start, 0.0), last = tn_arg_double(l, end, 0.0);
+  double by = step < 0 ? 1.0 : tn_arg_double(l, step, 1.0);
+  if (dtype == TN_BOOL || tn_dtype_is_complex(dtype))
+    return TN_DECLINE("arange of %s", tn_dtype_name(dtype));
+  if (dtype == TN_I64) {
+    first = whole(first);
+    last = whole(last);
+    by = whole(by);
+  }
   if (by == 0.0 || !isfinite(first) || !isfinite(last) || !isfinite(by) ||
-      (last - first) * by < 0.0)
+      (last - first) * by < 0.0 || (is_whole && whole(by) == 0.0))
     return TN_DECLINE("upper bound and larger bound inconsistent with step sign");
   const int64_t count = (int64_t)ceil((last - first) / by);
-  const tn_type_t type = tn_type_make(work, 1, &count);
+  const tn_type_t type = tn_type_make(is_whole ? TN_I64 : TN_F64, 1, &count);
   const tn_node_t* x = tn_iota(g, &type, 0);
   const tn_node_t *origin, *stride;
-  if (all_integer) {
+  if (is_whole) {
     origin = tn_constant_int(g, TN_I64, start < 0 ? 0 : tn_arg_int(l, start, 0));
     stride = tn_constant_int(g, TN_I64, step < 0 ? 1 : tn_arg_int(l, step, 1));
   } else {
@@ -105,14 +115,18 @@ tn_status_t tn_lower_eye(tn_lowering_t* l) {
   return TN_OK;
 }
 
-// start, end, steps, *, dtype: from the nearer end, as PyTorch
+// start, end, steps, *, dtype: from the nearer end, as PyTorch. An integer dtype has truncated bounds and steps in f64.
 tn_status_t tn_lower_linspace(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
-  const double start = tn_arg_double(l, 0, 0.0), end = tn_arg_double(l, 1, 0.0);
+  double start = tn_arg_double(l, 0, 0.0), end = tn_arg_double(l, 1, 0.0);
   const int64_t steps = tn_arg_int(l, 2, 0);
   const tn_dtype_t dtype = tn_arg_dtype(l, 3, TN_F32);
-  if (steps < 0 || !tn_dtype_is_float(dtype))
+  if (steps < 0 || tn_dtype_is_complex(dtype) || dtype == TN_BOOL)
     return TN_DECLINE("linspace: number of steps, or dtype");
+  if (!tn_dtype_is_float(dtype)) {
+    start = whole(start);
+    end = whole(end);
+  }
   const tn_type_t type = tn_type_make(TN_F64, 1, &steps);
   const double by = steps > 1 ? (end - start) / (double)(steps - 1) : 0.0;
   const tn_node_t* i = tn_iota(g, &type, 0);

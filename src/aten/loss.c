@@ -227,6 +227,8 @@ tn_status_t tn_lower_smooth_l1_loss_backward(tn_lowering_t* l) {
 // x, target, reduction, delta
 tn_status_t tn_lower_huber_loss(tn_lowering_t* l) {
   loss_t s;
+  if (!(tn_arg_double(l, 3, 1.0) > 0.0))
+    return TN_DECLINE("huber_loss does not support non-positive values for delta.");
   const tn_node_t *x, *y;
   TN_TRY(read_pair(l, 0, &s, &x, &y));
   const tn_node_t *z = tn_unary(s.g, TN_OP_ABS, bin(&s, TN_OP_SUB, x, y)),
@@ -252,25 +254,15 @@ tn_status_t tn_lower_huber_loss_backward(tn_lowering_t* l) {
   return TN_OK;
 }
 
-// x, target, weight, reduction. Values outside [0, 1] raise on the CPU: a range check that only the values decide. It is
-// done as a read of a table of one element at position 0, or outside of it when a value is out of range.
+// x, target, weight, reduction. Values outside [0, 1] raise on the CPU.
 tn_status_t tn_lower_binary_cross_entropy(tn_lowering_t* l) {
   loss_t s;
   const tn_node_t *x, *y, *weight = tn_arg_tensor(l, 2);
   TN_TRY(read_pair(l, 0, &s, &x, &y));
-  const tn_node_t* zero = constant(&s, x, 0.0);
-  const tn_node_t* one = constant(&s, x, 1.0);
+  const tn_node_t *zero = constant(&s, x, 0.0), *one = constant(&s, x, 1.0);
   const tn_node_t* is_inside =
       bin(&s, TN_OP_AND, tn_compare(s.g, TN_GE, x, zero), tn_compare(s.g, TN_LE, x, one));
-  const tn_node_t* outside = tn_unary(s.g, TN_OP_NOT, is_inside);
-  int64_t dims[TN_MAX_RANK], single = 1;
-  for (int d = 0; d < tn_rank(x); ++d) dims[d] = d;
-  const tn_node_t* any =
-      tn_rank(x) ? tn_reduce(s.g, TN_REDUCE_OR, outside, tn_rank(x), dims) : outside;
-  const tn_type_t table_type = tn_type_make(s.opmath, 1, &single);
-  const tn_node_t* table =
-      tn_constant_splat(s.g, &table_type, tn_scalar_from_double(s.opmath, 0.0));
-  const tn_node_t* checked = tn_take(s.g, table, tn_convert(s.g, any, TN_I64), 0, TN_BOUNDS_ERROR);
+  x = tn_checked(l, x, tn_unary(s.g, TN_OP_NOT, is_inside), TN_CHECK_UNIT_INTERVAL);
   const tn_node_t* least = constant(&s, x, -100.0);
   const tn_node_t* log_x = bin(&s, TN_OP_MAX, tn_unary(s.g, TN_OP_LOG, x), least);
   const tn_node_t* log_rest =
@@ -279,7 +271,6 @@ tn_status_t tn_lower_binary_cross_entropy(tn_lowering_t* l) {
       bin(&s, TN_OP_SUB, bin(&s, TN_OP_MUL, bin(&s, TN_OP_SUB, y, one), log_rest),
           bin(&s, TN_OP_MUL, y, log_x));
   if (weight) value = bin(&s, TN_OP_MUL, value, spread(&s, wide(&s, weight), value));
-  value = bin(&s, TN_OP_ADD, value, spread(&s, checked, value));
   return finish(&s, value, tn_arg_int(l, 3, REDUCTION_MEAN));
 }
 

@@ -214,3 +214,17 @@ int tn_wrap_dims(tn_lowering_t* lowering, int count, const int64_t* dims, int ra
     if (count <= 0 || is_chosen[dim]) out_dims[out_count++] = dim;
   return out_count;
 }
+
+const tn_node_t* tn_checked(tn_lowering_t* lowering, const tn_node_t* value,
+                            const tn_node_t* is_wrong, tn_check_kind_t kind) {
+  tn_graph_t* g = lowering->graph;
+  if (!value || !is_wrong) return NULL;
+  int64_t dims[TN_MAX_RANK];
+  const int rank = tn_rank(is_wrong);
+  for (int d = 0; d < rank; ++d) dims[d] = d;
+  const tn_node_t* any = rank ? tn_reduce(g, TN_REDUCE_OR, is_wrong, rank, dims) : is_wrong;
+  // The check answers 0, which is added: so it comes first.
+  const tn_node_t* zero = tn_convert(g, tn_check(g, any, kind), tn_dtype_of(value));
+  return tn_binary(g, TN_OP_ADD, value,
+                   tn_broadcast_to(g, zero, tn_rank(value), value->types[0].dims));
+}

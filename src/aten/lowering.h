@@ -70,6 +70,10 @@ tn_type_t tn_broadcast_type(tn_lowering_t* lowering, const tn_node_t* a, const t
 // Converts both to |dtype| and broadcasts them to one shape.
 void tn_broadcast_pair(tn_lowering_t* lowering, tn_dtype_t dtype, const tn_node_t** a,
                        const tn_node_t** b);
+// |value| unchanged, in a launch that fails before it is computed if any element of |is_wrong| (bool) is set. The call then
+// runs on the CPU, which raises PyTorch's own error; a compiled graph raises the check's text.
+const tn_node_t* tn_checked(tn_lowering_t* lowering, const tn_node_t* value,
+                            const tn_node_t* is_wrong, tn_check_kind_t kind);
 // f32 for f16/bf16 (PyTorch's opmath type), itself otherwise.
 tn_dtype_t tn_opmath_dtype(tn_dtype_t dtype);
 

@@ -64,6 +64,17 @@ tn_status_t tn_lower_dot(tn_lowering_t* l) {
   return TN_OK;
 }
 
+static bool is_number_of(const tn_lowering_t* l, int index, tn_dtype_t dtype) {
+  return index < l->arg_count && l->args[index].kind == TN_VALUE_SCALAR &&
+         l->args[index].dtype == dtype;
+}
+static bool is_float_number(const tn_lowering_t* l, int index) {
+  return is_number_of(l, index, TN_F64);
+}
+static bool is_bool_number(const tn_lowering_t* l, int index) {
+  return is_number_of(l, index, TN_BOOL);
+}
+
 // beta * self + alpha * y, computed in y's dtype. beta 0 ignores self, NaNs included.
 static tn_status_t add_scaled(tn_lowering_t* l, const tn_node_t* self, const tn_node_t* y,
                               int beta_index, int alpha_index) {
@@ -121,25 +132,43 @@ tn_status_t tn_lower_addbmm(tn_lowering_t* l) {
   if (tn_rank(a) != 3 || tn_rank(b) != 3 || tn_dim(a, 0) != tn_dim(b, 0) ||
       tn_dim(a, 2) != tn_dim(b, 1) || tn_dtype_of(self) != tn_dtype_of(a))
     return TN_DECLINE("addbmm: shapes cannot be multiplied");
-  // The batch is summed too: it is contracted together with k.
-  const int64_t lhs[] = {0, 2}, rhs[] = {0, 1};
-  const tn_node_t* y =
-      tn_dot_general(l->graph, a, b, 0, NULL, NULL, 2, lhs, rhs, tn_opmath_dtype(tn_dtype_of(a)));
+  // The batch is summed too: one long k of batch times k.
+  const int64_t permutation[] = {1, 0, 2}, k = tn_dim(a, 0) * tn_dim(a, 2);
+  const int64_t lhs[] = {tn_dim(a, 1), k}, rhs[] = {k, tn_dim(b, 2)}, last = 1, first = 0;
+  a = tn_reshape(l->graph, tn_transpose(l->graph, a, permutation), 2, lhs);
+  b = tn_reshape(l->graph, b, 2, rhs);
+  const tn_node_t* y = tn_dot_general(l->graph, a, b, 0, NULL, NULL, 1, &last, &first,
+                                      tn_opmath_dtype(tn_dtype_of(a)));
   return add_scaled(l, self, y, 3, 4);
 }
 
+// self, a, b, *, beta, alpha; in bool the sum is or and the product and
 tn_status_t tn_lower_addr(tn_lowering_t* l) {
+  tn_graph_t* g = l->graph;
   const tn_node_t *self = tn_arg_tensor(l, 0), *a = tn_arg_tensor(l, 1), *b = tn_arg_tensor(l, 2);
-  TN_TRY(check_dtypes(l, a, b));
-  if (tn_rank(a) != 1 || tn_rank(b) != 1 || tn_dtype_of(self) != tn_dtype_of(a) ||
-      !tn_dtype_is_float(tn_dtype_of(a)))
-    return TN_DECLINE("addr: expected vectors of one floating dtype");
-  const tn_dtype_t opmath = tn_opmath_dtype(tn_dtype_of(a));
+  const tn_dtype_t dtype = tn_dtype_of(a), opmath = tn_opmath_dtype(dtype);
+  if (tn_rank(a) != 1 || tn_rank(b) != 1 || tn_dtype_of(self) != dtype || tn_dtype_of(b) != dtype)
+    return TN_DECLINE("addr: expected vectors of one dtype");
   const int64_t dims[] = {tn_dim(a, 0), tn_dim(b, 0)};
-  const tn_node_t* x =
-      tn_broadcast_to(l->graph, as_column(l, tn_convert(l->graph, a, opmath)), 2, dims);
-  const tn_node_t* y = tn_broadcast_to(l->graph, tn_convert(l->graph, b, opmath), 2, dims);
-  return add_scaled(l, self, tn_binary(l->graph, TN_OP_MUL, x, y), 3, 4);
+  const tn_node_t* x = tn_broadcast_to(g, as_column(l, tn_convert(g, a, opmath)), 2, dims);
+  const tn_node_t* y = tn_broadcast_to(g, tn_convert(g, b, opmath), 2, dims);
+  if (dtype != TN_BOOL) {
+    if (!tn_dtype_is_float(dtype) && !tn_dtype_is_complex(dtype) &&
+        (is_float_number(l, 3) || is_float_number(l, 4)))
+      return TN_DECLINE(
+          "For integral input tensors, beta and alpha must not be floating point numbers.");
+    if (is_bool_number(l, 3) || is_bool_number(l, 4))
+      return TN_DECLINE("Boolean beta and alpha only supported for Boolean results.");
+    return add_scaled(l, self, tn_binary(g, TN_OP_MUL, x, y), 3, 4);
+  }
+  const bool has_self = tn_arg_double(l, 3, 1.0) != 0.0,
+             has_product = tn_arg_double(l, 4, 1.0) != 0.0;
+  const tn_node_t* value = tn_broadcast_to(g, tn_constant_int(g, TN_BOOL, 0), 2, dims);
+  if (has_product) value = tn_binary(g, TN_OP_AND, x, y);
+  if (tn_rank(self) > 2) return TN_DECLINE("addr: the added tensor has too many dimensions");
+  if (has_self) value = tn_binary(g, TN_OP_OR, value, tn_broadcast_to(g, self, 2, dims));
+  tn_return(l, value);
+  return TN_OK;
 }
 
 // ---- linear -------------------------------------------------------------------------------------------------

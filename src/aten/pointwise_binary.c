@@ -1,26 +1,5 @@
 // Elementwise operators of two operands, tensors or numbers.
-#include "aten/lowering.h"
-
-typedef struct pair {
-  const tn_node_t *x, *y;
-  tn_dtype_t dtype;   // result type of promotion
-  tn_dtype_t opmath;  // both operands have it
-} pair_t;
-
-// Arguments 0 and 1, promoted, broadcast, in the type the arithmetic is done in (f16 and bf16: f32).
-static pair_t operands(tn_lowering_t* l, bool is_float) {
-  pair_t p = {.x = tn_arg_node(l, 0), .y = tn_arg_node(l, 1)};
-  p.dtype = tn_promote_args(l, 0, 2);
-  if (is_float) p.dtype = tn_to_float_dtype(p.dtype);
-  p.opmath = tn_opmath_dtype(p.dtype);
-  tn_broadcast_pair(l, p.opmath, &p.x, &p.y);
-  return p;
-}
-
-static tn_status_t done(tn_lowering_t* l, const tn_node_t* value, tn_dtype_t dtype) {
-  tn_return(l, tn_convert(l->graph, value, dtype));
-  return TN_OK;
-}
+#include "aten/pointwise_util.h"
 
 // alpha * y; a literal 1 builds nothing.
 static const tn_node_t* scaled(tn_lowering_t* l, const tn_node_t* y, int alpha, tn_dtype_t dtype) {
@@ -31,24 +10,26 @@ static const tn_node_t* scaled(tn_lowering_t* l, const tn_node_t* y, int alpha, 
                    tn_broadcast_to(l->graph, factor, tn_rank(y), y ? y->types[0].dims : NULL));
 }
 
-static bool alpha_is_float(tn_lowering_t* l, int alpha) {
+static bool alpha_has_dtype(tn_lowering_t* l, int alpha, tn_dtype_t dtype) {
   return alpha < l->arg_count && l->args[alpha].kind == TN_VALUE_SCALAR &&
-         l->args[alpha].dtype == TN_F64;
+         l->args[alpha].dtype == dtype;
 }
 
 static tn_status_t add_or_sub(tn_lowering_t* l, bool is_sub, bool is_reversed) {
-  pair_t p = operands(l, false);
+  tn_pair_t p = tn_pair_operands(l, false);
   if (tn_dtype_is_complex(p.dtype) && l->args[0].is_wrapped_number)
     return TN_DECLINE("complex number");
-  if (!tn_dtype_is_float(p.dtype) && !tn_dtype_is_complex(p.dtype) && alpha_is_float(l, 2))
+  if (!tn_dtype_is_float(p.dtype) && !tn_dtype_is_complex(p.dtype) && alpha_has_dtype(l, 2, TN_F64))
     return TN_DECLINE(
         "For integral input tensors, argument alpha must not be a floating point number.");
+  if (p.dtype != TN_BOOL && alpha_has_dtype(l, 2, TN_BOOL))
+    return TN_DECLINE("Boolean alpha only supported for Boolean results.");
   if (p.dtype == TN_BOOL) {
     if (is_sub)
       return TN_DECLINE("Subtraction, the `-` operator, with a bool tensor is not supported");
-    if (!tn_arg_is_none(l, 2) && tn_arg_double(l, 2, 1.0) != 1.0)
-      return TN_DECLINE("add of bool with alpha");
-    tn_return(l, tn_binary(l->graph, TN_OP_OR, p.x, p.y));
+    // alpha is a truth value too
+    const bool is_added = tn_arg_is_none(l, 2) || tn_arg_double(l, 2, 1.0) != 0.0;
+    tn_return(l, is_added ? tn_binary(l->graph, TN_OP_OR, p.x, p.y) : p.x);
     return TN_OK;
   }
   const tn_node_t *x = p.x, *y = p.y;
@@ -57,21 +38,21 @@ static tn_status_t add_or_sub(tn_lowering_t* l, bool is_sub, bool is_reversed) {
     y = p.x;
   }
   y = scaled(l, y, 2, p.opmath);
-  return done(l, tn_binary(l->graph, is_sub ? TN_OP_SUB : TN_OP_ADD, x, y), p.dtype);
+  return tn_return_as(l, tn_binary(l->graph, is_sub ? TN_OP_SUB : TN_OP_ADD, x, y), p.dtype);
 }
 tn_status_t tn_lower_add(tn_lowering_t* l) { return add_or_sub(l, false, false); }
 tn_status_t tn_lower_sub(tn_lowering_t* l) { return add_or_sub(l, true, false); }
 tn_status_t tn_lower_rsub(tn_lowering_t* l) { return add_or_sub(l, true, true); }
 
 tn_status_t tn_lower_mul(tn_lowering_t* l) {
-  const pair_t p = operands(l, false);
-  return done(l, tn_binary(l->graph, p.dtype == TN_BOOL ? TN_OP_AND : TN_OP_MUL, p.x, p.y),
-              p.dtype);
+  const tn_pair_t p = tn_pair_operands(l, false);
+  return tn_return_as(l, tn_binary(l->graph, p.dtype == TN_BOOL ? TN_OP_AND : TN_OP_MUL, p.x, p.y),
+                      p.dtype);
 }
 
 tn_status_t tn_lower_div(tn_lowering_t* l) {
-  const pair_t p = operands(l, true);
-  return done(l, tn_binary(l->graph, TN_OP_DIV, p.x, p.y), p.dtype);
+  const tn_pair_t p = tn_pair_operands(l, true);
+  return tn_return_as(l, tn_binary(l->graph, TN_OP_DIV, p.x, p.y), p.dtype);
 }
 
 // ---- division with rounding -----------------------------------------------------------------------------------
@@ -125,28 +106,29 @@ static const tn_node_t* floor_div(tn_lowering_t* l, const tn_node_t* x, const tn
   return tn_select(g, tn_compare(g, TN_EQ, y, zero), plain, whole);
 }
 
-// CPU raises ZeroDivisionError for integers; a tensor divisor may hold zeros, a number is checked here.
-static bool divides_by_zero(tn_lowering_t* l, tn_dtype_t dtype) {
-  if (tn_dtype_is_float(dtype)) return false;
-  return l->args[1].kind == TN_VALUE_SCALAR && tn_arg_double(l, 1, 1.0) == 0.0;
-}
-
-// Integer division by tensors can raise on the CPU ("ZeroDivisionError"), which only the values tell.
-static bool may_divide_by_zero(tn_lowering_t* l, tn_dtype_t dtype) {
-  return !tn_dtype_is_float(dtype) && l->args[1].kind != TN_VALUE_SCALAR;
+// Integer division by zero raises on the CPU: a number is checked here, a tensor by the launch, before anything is
+// written.
+static tn_status_t check_divisor(tn_lowering_t* l, tn_pair_t* p) {
+  if (tn_dtype_is_float(p->dtype)) return TN_OK;
+  if (l->args[1].kind == TN_VALUE_SCALAR)
+    return tn_arg_double(l, 1, 1.0) == 0.0 ? TN_DECLINE("ZeroDivisionError") : TN_OK;
+  // The divisor as it came: fewer elements than broadcast ones.
+  const tn_node_t* divisor = tn_convert(l->graph, tn_arg_node(l, 1), p->dtype);
+  const tn_node_t* is_zero = tn_compare(l->graph, TN_EQ, divisor, zero_like(l, divisor));
+  p->y = tn_checked(l, p->y, is_zero, TN_CHECK_ZERO_DIVISOR);
+  return TN_OK;
 }
 
 static tn_status_t rounded_division(tn_lowering_t* l, const char* mode) {
   if (!mode) return tn_lower_div(l);
-  pair_t p = operands(l, false);
+  tn_pair_t p = tn_pair_operands(l, false);
   if (tn_dtype_is_complex(p.dtype)) return TN_DECLINE("%s of complex with rounding", l->op->name);
   if (p.dtype == TN_BOOL) return TN_DECLINE("%s of bool with rounding", l->op->name);
-  if (divides_by_zero(l, p.dtype) || may_divide_by_zero(l, p.dtype))
-    return TN_DECLINE("integer division checks for zero divisors on the CPU");
-  if (mode[0] == 'f') return done(l, floor_div(l, p.x, p.y), p.dtype);
+  TN_TRY(check_divisor(l, &p));
+  if (mode[0] == 'f') return tn_return_as(l, floor_div(l, p.x, p.y), p.dtype);
   const tn_node_t* quotient = tn_binary(l->graph, TN_OP_DIV, p.x, p.y);
   if (tn_dtype_is_float(p.opmath)) quotient = tn_unary(l->graph, TN_OP_TRUNC, quotient);
-  return done(l, quotient, p.dtype);
+  return tn_return_as(l, quotient, p.dtype);
 }
 
 tn_status_t tn_lower_div_mode(tn_lowering_t* l) {
@@ -155,21 +137,19 @@ tn_status_t tn_lower_div_mode(tn_lowering_t* l) {
 tn_status_t tn_lower_floor_divide(tn_lowering_t* l) { return rounded_division(l, "floor"); }
 
 tn_status_t tn_lower_remainder(tn_lowering_t* l) {
-  const pair_t p = operands(l, false);
+  tn_pair_t p = tn_pair_operands(l, false);
   if (p.dtype == TN_BOOL || tn_dtype_is_complex(p.dtype))
     return TN_DECLINE("remainder of %s", tn_dtype_name(p.dtype));
-  if (divides_by_zero(l, p.dtype) || may_divide_by_zero(l, p.dtype))
-    return TN_DECLINE("integer division checks for zero divisors on the CPU");
-  return done(l, floor_mod(l, p.x, p.y), p.dtype);
+  TN_TRY(check_divisor(l, &p));
+  return tn_return_as(l, floor_mod(l, p.x, p.y), p.dtype);
 }
 
 tn_status_t tn_lower_fmod(tn_lowering_t* l) {
-  const pair_t p = operands(l, false);
+  tn_pair_t p = tn_pair_operands(l, false);
   if (p.dtype == TN_BOOL || tn_dtype_is_complex(p.dtype))
     return TN_DECLINE("fmod of %s", tn_dtype_name(p.dtype));
-  if (divides_by_zero(l, p.dtype) || may_divide_by_zero(l, p.dtype))
-    return TN_DECLINE("integer division checks for zero divisors on the CPU");
-  return done(l, tn_binary(l->graph, TN_OP_REM, p.x, p.y), p.dtype);
+  TN_TRY(check_divisor(l, &p));
+  return tn_return_as(l, tn_binary(l->graph, TN_OP_REM, p.x, p.y), p.dtype);
 }
 
 // ---- power --------------------------------------------------------------------------------------------------
@@ -193,7 +173,7 @@ static const tn_node_t* special_power(tn_lowering_t* l, const tn_node_t* x, doub
 }
 
 tn_status_t tn_lower_pow(tn_lowering_t* l) {
-  const pair_t p = operands(l, false);
+  const tn_pair_t p = tn_pair_operands(l, false);
   if (tn_dtype_is_complex(p.dtype) || p.dtype == TN_BOOL)
     return TN_DECLINE("pow of %s", tn_dtype_name(p.dtype));
   const bool is_float = tn_dtype_is_float(p.dtype);
@@ -202,15 +182,15 @@ tn_status_t tn_lower_pow(tn_lowering_t* l) {
     if (!is_float && exponent < 0)
       return TN_DECLINE("Integers to negative integer powers are not allowed.");
     const tn_node_t* value = special_power(l, p.x, exponent);
-    if (value) return done(l, value, p.dtype);
+    if (value) return tn_return_as(l, value, p.dtype);
   }
-  return done(l, tn_binary(l->graph, TN_OP_POW, p.x, p.y), p.dtype);
+  return tn_return_as(l, tn_binary(l->graph, TN_OP_POW, p.x, p.y), p.dtype);
 }
 
 // ---- extremes -----------------------------------------------------------------------------------------------
 
 static tn_status_t extreme(tn_lowering_t* l, tn_op_t op, bool ignores_nan) {
-  const pair_t p = operands(l, false);
+  const tn_pair_t p = tn_pair_operands(l, false);
   if (tn_dtype_is_complex(p.dtype)) return TN_DECLINE("%s of complex", l->op->name);
   tn_graph_t* g = l->graph;
   if (p.dtype == TN_BOOL) {
@@ -222,7 +202,7 @@ static tn_status_t extreme(tn_lowering_t* l, tn_op_t op, bool ignores_nan) {
     value = tn_select(g, tn_compare(g, TN_NE, p.y, p.y), p.x, value);
     value = tn_select(g, tn_compare(g, TN_NE, p.x, p.x), p.y, value);
   }
-  return done(l, value, p.dtype);
+  return tn_return_as(l, value, p.dtype);
 }
 tn_status_t tn_lower_maximum(tn_lowering_t* l) { return extreme(l, TN_OP_MAX, false); }
 tn_status_t tn_lower_minimum(tn_lowering_t* l) { return extreme(l, TN_OP_MIN, false); }
@@ -230,14 +210,14 @@ tn_status_t tn_lower_fmax(tn_lowering_t* l) { return extreme(l, TN_OP_MAX, true)
 tn_status_t tn_lower_fmin(tn_lowering_t* l) { return extreme(l, TN_OP_MIN, true); }
 
 tn_status_t tn_lower_atan2(tn_lowering_t* l) {
-  const pair_t p = operands(l, true);
-  return done(l, tn_binary(l->graph, TN_OP_ATAN2, p.x, p.y), p.dtype);
+  const tn_pair_t p = tn_pair_operands(l, true);
+  return tn_return_as(l, tn_binary(l->graph, TN_OP_ATAN2, p.x, p.y), p.dtype);
 }
 
 // ---- comparison and logic -----------------------------------------------------------------------------------
 
 static tn_status_t comparison(tn_lowering_t* l, tn_compare_t direction) {
-  const pair_t p = operands(l, false);
+  const tn_pair_t p = tn_pair_operands(l, false);
   if (tn_dtype_is_complex(p.dtype) && direction > TN_NE)
     return TN_DECLINE("%s of complex", l->op->name);
   tn_return(l, tn_compare(l->graph, direction, p.x, p.y));
@@ -266,7 +246,7 @@ tn_status_t tn_lower_logical_or(tn_lowering_t* l) { return logic(l, TN_OP_OR); }
 tn_status_t tn_lower_logical_xor(tn_lowering_t* l) { return logic(l, TN_OP_XOR); }
 
 static tn_status_t bitwise(tn_lowering_t* l, tn_op_t op) {
-  const pair_t p = operands(l, false);
+  const tn_pair_t p = tn_pair_operands(l, false);
   if (tn_dtype_class(p.dtype) > TN_CLASS_UNSIGNED)
     return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(p.dtype));
   tn_return(l, tn_binary(l->graph, op, p.x, p.y));

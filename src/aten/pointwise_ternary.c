@@ -58,12 +58,16 @@ static tn_status_t clamp(tn_lowering_t* l, int low_index, int high_index) {
   if (!low && !high)
     return TN_DECLINE("torch.clamp: At least one of 'min' or 'max' must not be None");
   const tn_dtype_t dtype = tn_promote_args(l, 0, 3);
-  if (tn_dtype_is_complex(dtype) || dtype == TN_BOOL)
+  // Tensor bounds of bool are maximum and minimum; numbers are refused.
+  const bool is_bool = dtype == TN_BOOL && low_index * high_index == 0 &&
+                       l->args[low_index + high_index].kind == TN_VALUE_TENSOR;
+  if (tn_dtype_is_complex(dtype) || (dtype == TN_BOOL && !is_bool))
     return TN_DECLINE("clamp is not supported for %s", tn_dtype_name(dtype));
+  const tn_op_t max = is_bool ? TN_OP_OR : TN_OP_MAX, min = is_bool ? TN_OP_AND : TN_OP_MIN;
   const tn_type_t type = common_type(l, x, low ? low : high, low ? high : NULL);
   const tn_node_t* y = fit(l, x, dtype, &type);
-  if (low) y = tn_binary(g, TN_OP_MAX, y, fit(l, low, dtype, &type));
-  if (high) y = tn_binary(g, TN_OP_MIN, y, fit(l, high, dtype, &type));
+  if (low) y = tn_binary(g, max, y, fit(l, low, dtype, &type));
+  if (high) y = tn_binary(g, min, y, fit(l, high, dtype, &type));
   tn_return(l, y);
   return TN_OK;
 }

@@ -111,6 +111,37 @@ tn_status_t tn_lower_normal(tn_lowering_t* l) {
   return TN_OK;
 }
 
+// mean and std, each a tensor or a number: a new tensor of their common shape. The dtype is that of the mean, or of std
+// when the mean is a number.
+static tn_status_t normal_of(tn_lowering_t* l, const tn_node_t* mean, const tn_node_t* std) {
+  tn_graph_t* g = l->graph;
+  const bool has_mean = l->args[0].kind == TN_VALUE_TENSOR,
+             has_std = l->args[1].kind == TN_VALUE_TENSOR;
+  const tn_node_t* like = has_mean ? mean : std;
+  TN_TRY(check_float(l, like));
+  const tn_dtype_t dtype = tn_dtype_of(like), opmath = tn_opmath_dtype(dtype);
+  if (has_std && (!tn_dtype_is_float(tn_dtype_of(std))))
+    return TN_DECLINE("normal expects a floating std");
+  if (!has_std && !(tn_arg_double(l, 1, 1.0) >= 0.0))
+    return TN_DECLINE("normal expects std >= 0.0");
+  std = tn_convert(g, std, opmath);
+  if (has_std && tn_type_element_count(&std->types[0]) > 0) {
+    const tn_node_t* is_valid = tn_compare(g, TN_GE, std, tn_constant_like(g, std, 0.0));
+    std = tn_checked(l, std, tn_unary(g, TN_OP_NOT, is_valid), TN_CHECK_NEGATIVE_STD);
+  }
+  mean = tn_convert(g, mean, opmath);
+  const tn_type_t type = tn_broadcast_type(l, mean, std);
+  TN_TRY(tn_graph_status(g));
+  const tn_node_t* z = unit_normal(l, &type, dtype);
+  const tn_node_t* value = tn_fma(g, z, tn_broadcast_to(g, std, type.rank, type.dims),
+                                  tn_broadcast_to(g, mean, type.rank, type.dims));
+  tn_return(l, tn_convert(g, value, dtype));
+  return TN_OK;
+}
+tn_status_t tn_lower_normal_of(tn_lowering_t* l) {
+  return normal_of(l, tn_arg_node(l, 0), tn_arg_node(l, 1));
+}
+
 // 1 where uniform < p
 static const tn_node_t* chance(tn_lowering_t* l, const tn_type_t* type, const tn_node_t* p) {
   const tn_node_t* u = unit_uniform(l, type, TN_F32);

@@ -83,6 +83,41 @@ static tn_status_t sum_or_mean(tn_lowering_t* l, bool is_mean) {
 tn_status_t tn_lower_sum(tn_lowering_t* l) { return sum_or_mean(l, false); }
 tn_status_t tn_lower_mean(tn_lowering_t* l) { return sum_or_mean(l, true); }
 
+// x, dims, keepdim, *, dtype
+tn_status_t tn_lower_nansum(tn_lowering_t* l) {
+  const tn_node_t* x = tn_arg_tensor(l, 0);
+  if (tn_dtype_is_complex(tn_dtype_of(x)))
+    return TN_DECLINE("nansum does not support complex inputs");
+  const dims_t dims = dims_at(l, x, 1);
+  if (tn_dtype_is_float(tn_dtype_of(x)))
+    x = tn_select(l->graph, tn_compare(l->graph, TN_NE, x, x), tn_constant_like(l->graph, x, 0.0),
+                  x);
+  x = tn_convert(l->graph, x, sum_dtype(l, x, 3));
+  tn_return(l, reduce(l, TN_REDUCE_SUM, x, &dims, tn_arg_bool(l, 2, false)));
+  return TN_OK;
+}
+
+// x[, dims]
+tn_status_t tn_lower_count_nonzero(tn_lowering_t* l) {
+  const tn_node_t* x = tn_arg_tensor(l, 0);
+  const dims_t dims = dims_at(l, x, 1);
+  const tn_node_t* is_set = tn_compare(l->graph, TN_NE, x, tn_constant_like(l->graph, x, 0.0));
+  tn_return(l, reduce(l, TN_REDUCE_SUM, tn_convert(l->graph, is_set, TN_I64), &dims, false));
+  return TN_OK;
+}
+
+tn_status_t tn_lower_trace(tn_lowering_t* l) {
+  const tn_node_t* x = tn_arg_tensor(l, 0);
+  if (tn_rank(x) != 2) return TN_DECLINE("trace: expected a matrix");
+  const tn_value_t args[] = {{.kind = TN_VALUE_TENSOR, .node = x}};
+  TN_TRY(tn_lower_nested(l, "diagonal", 1, args));
+  const tn_node_t* diagonal = l->results[--l->result_count].node;
+  const int64_t dim = 0;
+  diagonal = tn_convert(l->graph, diagonal, sum_dtype(l, x, 1));
+  tn_return(l, tn_reduce(l->graph, TN_REDUCE_SUM, diagonal, 1, &dim));
+  return TN_OK;
+}
+
 tn_status_t tn_lower_prod(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const dims_t dims = dims_at(l, x, -1);
@@ -126,6 +161,17 @@ tn_status_t tn_lower_amax(tn_lowering_t* l) { return amax_or_amin(l, TN_REDUCE_M
 tn_status_t tn_lower_amin(tn_lowering_t* l) { return amax_or_amin(l, TN_REDUCE_MIN, 1); }
 tn_status_t tn_lower_max_all(tn_lowering_t* l) { return amax_or_amin(l, TN_REDUCE_MAX, -1); }
 tn_status_t tn_lower_min_all(tn_lowering_t* l) { return amax_or_amin(l, TN_REDUCE_MIN, -1); }
+
+// x, *, dim, keepdim -> min, max
+tn_status_t tn_lower_aminmax(tn_lowering_t* l) {
+  const tn_node_t* x = tn_arg_tensor(l, 0);
+  const dims_t dims = dims_at(l, x, 1);
+  const bool keepdim = tn_arg_bool(l, 2, false);
+  TN_TRY(check_extreme(l, x, &dims));
+  tn_return(l, extreme(l, TN_REDUCE_MIN, x, &dims, keepdim));
+  tn_return(l, extreme(l, TN_REDUCE_MAX, x, &dims, keepdim));
+  return TN_OK;
+}
 
 // Both results of an arg_reduce over one dimension; x of rank 0 counts as rank 1.
 static const tn_node_t* arg_reduce(tn_lowering_t* l, tn_reduce_kind_t kind, const tn_node_t* x,
@@ -329,3 +375,31 @@ static tn_status_t running(tn_lowering_t* l, tn_reduce_kind_t kind) {
 }
 tn_status_t tn_lower_cumsum(tn_lowering_t* l) { return running(l, TN_REDUCE_SUM); }
 tn_status_t tn_lower_cumprod(tn_lowering_t* l) { return running(l, TN_REDUCE_PROD); }
+
+// x, dim -> values, indices. An element that equals the running extreme, or is NaN, is the newest holder of it: so the
+// running maximum of their positions is the index, the last one among equals.
+static tn_status_t running_extreme(tn_lowering_t* l, tn_reduce_kind_t kind) {
+  tn_graph_t* g = l->graph;
+  const tn_node_t* x = tn_arg_tensor(l, 0);
+  const tn_dtype_t dtype = tn_dtype_of(x);
+  if (!x || tn_dtype_is_complex(dtype)) return TN_DECLINE("%s of complex", l->op->name);
+  const int dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x));
+  tn_type_t type = x->types[0];
+  type.dtype = TN_I64;
+  if (tn_rank(x) == 0) {
+    tn_return(l, x);
+    tn_return(l, tn_constant_int(g, TN_I64, 0));
+    return TN_OK;
+  }
+  if (dtype == TN_BOOL) x = tn_convert(g, x, TN_U8);
+  const tn_node_t* values = tn_scan(g, kind, x, dim, false, false);
+  const tn_node_t* is_holder =
+      tn_binary(g, TN_OP_OR, tn_compare(g, TN_EQ, x, values), tn_compare(g, TN_NE, x, x));
+  const tn_node_t* position = tn_iota(g, &type, dim);
+  position = tn_select(g, is_holder, position, tn_constant_like(g, position, 0.0));
+  tn_return(l, tn_convert(g, values, dtype));
+  tn_return(l, tn_scan(g, TN_REDUCE_MAX, position, dim, false, false));
+  return TN_OK;
+}
+tn_status_t tn_lower_cummax(tn_lowering_t* l) { return running_extreme(l, TN_REDUCE_MAX); }
+tn_status_t tn_lower_cummin(tn_lowering_t* l) { return running_extreme(l, TN_REDUCE_MIN); }

@@ -21,6 +21,8 @@ WIDE_FAMILIES = {"matmul", "convolution", "attention", "norm", "loss"}
 UNDEFINED = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_"}
 # Index-like tensors that PyTorch wants on CPU on every device.
 STAY_ON_CPU = {"tensor_split"}
+# Functions of numbers alone, whose samples may leave the device to the default.
+FACTORIES = {"arange", "linspace"}
 FEW = 4  # samples for out=, in place and errors
 # A sample whose result on CPU depends on the seed is random: over this many seeds each element's mean must agree with
 # CPU's, within so many standard errors (7 in 40 runs happen once in 10^8 elements).
@@ -55,12 +57,13 @@ def to_device(value: Any, device: str, gradient: bool = False) -> Any:
 
 
 def call_of(info: Any, sample: Any, device: str, gradient: bool = False, operator: Callable | None = None) -> Callable:
-    """The operator bound to copies of the sample on `device`; factory functions get the device by keyword."""
+    """The operator bound to copies of the sample on `device`, which stands for the CPU that a sample names."""
     stay = info.name in STAY_ON_CPU
     first = to_device(sample.input, device, gradient)
     rest = sample.args if stay else to_device(sample.args, device, gradient)
+    rest = tuple(device if isinstance(value, str) and value == "cpu" else value for value in rest)
     keywords = dict(sample.kwargs if stay else to_device(sample.kwargs, device, gradient))
-    if "device" in keywords:
+    if "device" in keywords or info.name in FACTORIES:
         keywords["device"] = device
     operator = operator or info.op
 

@@ -6,8 +6,8 @@
 #include "ir/interp.h"
 
 static const tn_whole_adapter_t* const k_families[] = {
-    tn_whole_contraction, tn_whole_conv, tn_whole_movement,  tn_whole_index,
-    tn_whole_order,       tn_whole_rows, tn_whole_attention, tn_whole_window,
+    tn_whole_contraction, tn_whole_conv,      tn_whole_movement, tn_whole_index,  tn_whole_order,
+    tn_whole_rows,        tn_whole_attention, tn_whole_window,   tn_whole_checks,
 };
 
 const tn_whole_adapter_t* tn_whole_find(const tn_node_t* node) {

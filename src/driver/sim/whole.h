@@ -57,5 +57,6 @@ extern const tn_whole_adapter_t tn_whole_order[];
 extern const tn_whole_adapter_t tn_whole_rows[];
 extern const tn_whole_adapter_t tn_whole_attention[];
 extern const tn_whole_adapter_t tn_whole_window[];
+extern const tn_whole_adapter_t tn_whole_checks[];
 
 #endif  // TN_DRIVER_SIM_WHOLE_H_

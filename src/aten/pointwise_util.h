@@ -1,0 +1,28 @@
+// Shared by the elementwise operators of two operands.
+#ifndef TN_ATEN_POINTWISE_UTIL_H_
+#define TN_ATEN_POINTWISE_UTIL_H_
+
+#include "aten/lowering.h"
+
+typedef struct tn_pair {
+  const tn_node_t *x, *y;
+  tn_dtype_t dtype;   // result type of promotion
+  tn_dtype_t opmath;  // both operands have it
+} tn_pair_t;
+
+// Arguments 0 and 1, promoted, broadcast, in the type the arithmetic is done in (f16 and bf16: f32).
+static inline tn_pair_t tn_pair_operands(tn_lowering_t* l, bool is_float) {
+  tn_pair_t p = {.x = tn_arg_node(l, 0), .y = tn_arg_node(l, 1)};
+  p.dtype = tn_promote_args(l, 0, 2);
+  if (is_float) p.dtype = tn_to_float_dtype(p.dtype);
+  p.opmath = tn_opmath_dtype(p.dtype);
+  tn_broadcast_pair(l, p.opmath, &p.x, &p.y);
+  return p;
+}
+
+static inline tn_status_t tn_return_as(tn_lowering_t* l, const tn_node_t* value, tn_dtype_t dtype) {
+  tn_return(l, tn_convert(l->graph, value, dtype));
+  return TN_OK;
+}
+
+#endif  // TN_ATEN_POINTWISE_UTIL_H_
