@@ -54,15 +54,49 @@ static const tn_node_t* source_positions(tn_lowering_t* l, const padding_t* p, i
   return tn_constant(l->graph, &type, at);
 }
 
+// Positions |start| .. |limit| - 1 of x along |dim|, backwards if |is_reversed|.
+static const tn_node_t* piece(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t start,
+                              int64_t limit, bool is_reversed) {
+  int64_t starts[TN_MAX_RANK] = {0}, limits[TN_MAX_RANK], steps[TN_MAX_RANK];
+  const int64_t reversed = dim;
+  for (int d = 0; d < tn_rank(x); ++d) {
+    limits[d] = tn_dim(x, d);
+    steps[d] = 1;
+  }
+  starts[dim] = start;
+  limits[dim] = limit;
+  const tn_node_t* part = tn_slice(l->graph, x, starts, limits, steps);
+  return is_reversed ? tn_reverse(l->graph, part, 1, &reversed) : part;
+}
+
+// |count| elements beside x: behind its last position, or before its first.
+static const tn_node_t* edge(tn_lowering_t* l, const padding_t* p, const tn_node_t* x, int dim,
+                             int64_t count, bool is_behind) {
+  const int64_t size = tn_dim(x, dim);
+  if (p->is_reflected)
+    return is_behind ? piece(l, x, dim, size - 1 - count, size - 1, true)
+                     : piece(l, x, dim, 1, count + 1, true);
+  int64_t dims[TN_MAX_RANK];
+  memcpy(dims, x->types[0].dims, sizeof(dims));
+  dims[dim] = count;
+  const tn_node_t* last = piece(l, x, dim, is_behind ? size - 1 : 0, is_behind ? size : 1, false);
+  return tn_broadcast_to(l->graph, last, tn_rank(x), dims);
+}
+
 // x, padding
 tn_status_t tn_lower_pad_from_input(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   padding_t p;
   TN_TRY(read_padding(l, x, 1, &p));
-  for (int i = 0; i < p.spatial; ++i) {
+  for (int i = 0; i < p.spatial && x; ++i) {
     const int dim = p.rank - p.spatial + i;
-    const tn_node_t* from = source_positions(l, &p, i, tn_dim(x, dim));
-    x = tn_take(l->graph, x, from, dim, TN_BOUNDS_CLAMP);
+    const int64_t size = tn_dim(x, dim), low = p.low[i], high = p.extent[i] - size - low;
+    const tn_node_t* parts[3];
+    int count = 0;
+    if (low > 0) parts[count++] = edge(l, &p, x, dim, low, false);
+    parts[count++] = piece(l, x, dim, low < 0 ? -low : 0, high < 0 ? size + high : size, false);
+    if (high > 0) parts[count++] = edge(l, &p, x, dim, high, true);
+    x = count == 1 ? parts[0] : tn_concat(l->graph, count, parts, dim);
   }
   tn_return(l, x);
   return TN_OK;

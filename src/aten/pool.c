@@ -67,9 +67,14 @@ static tn_status_t read_pooling(tn_lowering_t* l, const tn_node_t* x, int first,
   return TN_OK;
 }
 
-static tn_status_t check_dtype(tn_lowering_t* l, const tn_node_t* x, bool takes_integers) {
+// Besides floats CPU averages I64 alone, and finds the largest of all signed integers and U8.
+enum { FLOATS = 0, AND_LONG = 1, AND_INTEGERS = 2 };
+static tn_status_t check_dtype(tn_lowering_t* l, const tn_node_t* x, int and_also) {
   const tn_dtype_t dtype = tn_dtype_of(x);
-  if (tn_dtype_is_float(dtype) || (takes_integers && dtype == TN_I64)) return TN_OK;
+  const bool is_integer = tn_dtype_class(dtype) == TN_CLASS_SIGNED || dtype == TN_U8;
+  if (tn_dtype_is_float(dtype) || (and_also >= AND_LONG && dtype == TN_I64) ||
+      (and_also >= AND_INTEGERS && is_integer))
+    return TN_OK;
   return TN_DECLINE("%s of %s", l->op->name, tn_dtype_name(dtype));
 }
 
@@ -93,11 +98,20 @@ static int window_attrs(const pooling_t* p, tn_attr_t* out) {
   return n;
 }
 
+static void return_max_pool(tn_lowering_t* l, const tn_node_t* x, const pooling_t* p) {
+  tn_attr_t attrs[8];
+  int n = window_attrs(p, attrs);
+  attrs[n++] = tn_attr_ints(TN_ATTR_WINDOW_DILATION, p->spatial, p->dilation);
+  const tn_node_t* y = tn_composite(l->graph, "max_pool", 1, &x, n, attrs);
+  tn_return(l, tn_result(l->graph, y, 0));
+  tn_return(l, tn_result(l->graph, y, 1));
+}
+
 // x, kernel_size, stride, padding, dilation, ceil_mode
 tn_status_t tn_lower_max_pool(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   pooling_t p;
-  TN_TRY(check_dtype(l, x, true));
+  TN_TRY(check_dtype(l, x, AND_INTEGERS));
   TN_TRY(read_pooling(l, x, 1, 4, 5, &p));
   if (p.is_empty) {
     const tn_node_t* values = pooled_zeros(l, x, &p);
@@ -105,12 +119,7 @@ tn_status_t tn_lower_max_pool(tn_lowering_t* l) {
     tn_return(l, tn_convert(l->graph, values, TN_I64));
     return TN_OK;
   }
-  tn_attr_t attrs[8];
-  int n = window_attrs(&p, attrs);
-  attrs[n++] = tn_attr_ints(TN_ATTR_WINDOW_DILATION, p.spatial, p.dilation);
-  const tn_node_t* y = tn_composite(l->graph, "max_pool", 1, &x, n, attrs);
-  tn_return(l, tn_result(l->graph, y, 0));
-  tn_return(l, tn_result(l->graph, y, 1));
+  return_max_pool(l, x, &p);
   return TN_OK;
 }
 
@@ -139,7 +148,7 @@ static int average_attrs(tn_lowering_t* l, const pooling_t* p, int first, tn_att
 tn_status_t tn_lower_avg_pool(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   pooling_t p;
-  TN_TRY(check_dtype(l, x, true));
+  TN_TRY(check_dtype(l, x, AND_LONG));
   TN_TRY(read_pooling(l, x, 1, -1, 4, &p));
   if (!tn_arg_is_none(l, 6) && tn_arg_int(l, 6, 0) == 0)
     return TN_DECLINE("divisor must be not zero");
@@ -157,7 +166,7 @@ tn_status_t tn_lower_avg_pool(tn_lowering_t* l) {
 tn_status_t tn_lower_avg_pool_backward(tn_lowering_t* l) {
   const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1);
   pooling_t p;
-  TN_TRY(check_dtype(l, x, false));
+  TN_TRY(check_dtype(l, x, FLOATS));
   TN_TRY(read_pooling(l, x, 2, -1, 5, &p));
   if (p.is_empty) {
     tn_return(l, zeros_of(l, &x->types[0]));
@@ -276,6 +285,13 @@ static const tn_node_t* window_table(tn_lowering_t* l, int64_t n, int64_t out, i
   return tn_constant(l->graph, &type, at);
 }
 
+// Windows of one size beside each other: ordinary pooling.
+static bool is_even(const tn_node_t* x, int spatial, const int64_t* out) {
+  for (int i = 0; i < spatial; ++i)
+    if (tn_dim(x, tn_rank(x) - spatial + i) % out[i] != 0) return false;
+  return true;
+}
+
 // x, output_size: the windows become rows, whose first extreme says value and place. A repeated position comes after
 // itself and so changes nothing.
 tn_status_t tn_lower_adaptive_max_pool(tn_lowering_t* l) {
@@ -294,6 +310,26 @@ tn_status_t tn_lower_adaptive_max_pool(tn_lowering_t* l) {
     tn_return(l, zeros_of(l, &type));
     type.dtype = TN_I64;
     tn_return(l, zeros_of(l, &type));
+    return TN_OK;
+  }
+  int64_t windows = 1, plane[TN_MAX_RANK];
+  memcpy(plane, x->types[0].dims, sizeof(plane));
+  plane[lead] = 1;
+  for (int i = 0; i < spatial; ++i) {
+    windows *= out[i];
+    plane[lead] *= tn_dim(x, lead + i);
+  }
+  if (windows == 1) {  // the extreme of each plane
+    const tn_node_t* extreme =
+        tn_arg_reduce(g, TN_REDUCE_MAX, tn_reshape(g, x, lead + 1, plane), lead);
+    for (int i = 0; i < 2; ++i)
+      tn_return(l, tn_reshape(g, tn_result(g, extreme, i), rank, type.dims));
+    return TN_OK;
+  }
+  if (is_even(x, spatial, out)) {
+    pooling_t p = {.spatial = spatial, .dilation = {1, 1, 1}};
+    for (int i = 0; i < spatial; ++i) p.kernel[i] = p.stride[i] = tn_dim(x, lead + i) / out[i];
+    return_max_pool(l, x, &p);
     return TN_OK;
   }
   const tn_node_t *rows = x, *table[3];

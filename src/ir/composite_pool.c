@@ -107,8 +107,40 @@ static tn_pool_window_t window_of(const tn_node_t* composite) {
 }
 
 // ---- max --------------------------------------------------------------------------------------------------
-// The windows as rows: x padded, then per spatial dimension taken at o * stride + k * dilation, ends up as
-// [lead.., out.., window elements]; the extreme of a row says value and place.
+// The windows as rows: x padded with |padding|, then per spatial dimension taken at o * stride + k * dilation, ends up
+// as [lead.., out.., window elements]. |out| is the type of the pooled array.
+static const tn_node_t* window_rows(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* padding,
+                                    const tn_pool_window_t* w, const tn_type_t* out) {
+  if (w->lead + 2 * w->spatial > TN_MAX_RANK)
+    return tn_graph_fail(graph, TN_ERROR(TN_UNIMPLEMENTED, "pooling: rank %d", out->rank));
+  int64_t low[TN_MAX_RANK] = {0}, high[TN_MAX_RANK] = {0}, interior[TN_MAX_RANK] = {0};
+  for (int i = 0; i < w->spatial; ++i) {
+    low[w->lead + i] = w->low[i];
+    high[w->lead + i] = w->high[i];
+  }
+  x = tn_pad(graph, x, padding, low, high, interior);
+  int64_t permutation[TN_MAX_RANK], rows[TN_MAX_RANK], elements = 1;
+  for (int i = 0; i < w->lead; ++i) permutation[i] = i;
+  for (int i = 0; i < w->spatial; ++i) {
+    // Before this step dimensions lead.. are (out, window) pairs for the first i spatial ones.
+    int at = w->lead + 2 * i;
+    const int64_t dims[2] = {out->dims[w->lead + i], w->size[i]};
+    tn_type_t index_type = tn_type_make(TN_I64, 2, dims);
+    const tn_node_t* start =
+        tn_c_scale(graph, tn_iota(graph, &index_type, 0), (double)w->stride[i]);
+    const tn_node_t* step =
+        tn_c_scale(graph, tn_iota(graph, &index_type, 1), (double)w->dilation[i]);
+    x = tn_take(graph, x, tn_c_add(graph, start, step), at, TN_BOUNDS_CLAMP);
+    permutation[w->lead + i] = at;
+    permutation[w->lead + w->spatial + i] = at + 1;
+    elements *= w->size[i];
+  }
+  memcpy(rows, out->dims, sizeof rows);
+  rows[out->rank] = elements;
+  return tn_reshape(graph, tn_transpose(graph, x, permutation), out->rank + 1, rows);
+}
+
+// The extreme of a row says value and place.
 void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
                                   const tn_node_t* const* operands, const tn_node_t** out_results) {
   const tn_pool_window_t w = window_of(composite);
@@ -119,15 +151,6 @@ void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
       out_results[i] = tn_constant_splat(graph, &composite->types[i], zero);
     return;
   }
-  if (w.lead + 2 * w.spatial > TN_MAX_RANK) {
-    tn_graph_fail(graph, TN_ERROR(TN_UNIMPLEMENTED, "max_pool: rank %d", type->rank));
-    return;
-  }
-  int64_t low[TN_MAX_RANK] = {0}, high[TN_MAX_RANK] = {0}, interior[TN_MAX_RANK] = {0};
-  for (int i = 0; i < w.spatial; ++i) {
-    low[w.lead + i] = w.low[i];
-    high[w.lead + i] = w.high[i];
-  }
   tn_dtype_class_t kind = tn_dtype_class(type->dtype);
   const int bits = 8 * (int)tn_dtype_size(type->dtype);
   const tn_node_t* least = kind == TN_CLASS_FLOAT
@@ -135,25 +158,7 @@ void tn_composite_expand_max_pool(tn_graph_t* graph, const tn_node_t* composite,
                            : kind == TN_CLASS_SIGNED
                                ? tn_constant_int(graph, type->dtype, (int64_t)(~0ull << (bits - 1)))
                                : tn_constant_int(graph, type->dtype, 0);
-  const tn_node_t* x = tn_pad(graph, operands[0], least, low, high, interior);
-  int64_t permutation[TN_MAX_RANK], rows[TN_MAX_RANK], elements = 1;
-  for (int i = 0; i < w.lead; ++i) permutation[i] = i;
-  for (int i = 0; i < w.spatial; ++i) {
-    // Before this step dimensions lead.. are (out, window) pairs for the first i spatial ones.
-    int at = w.lead + 2 * i;
-    const int64_t dims[2] = {out->dims[w.lead + i], w.size[i]};
-    tn_type_t index_type = tn_type_make(TN_I64, 2, dims);
-    const tn_node_t* start = tn_c_scale(graph, tn_iota(graph, &index_type, 0), (double)w.stride[i]);
-    const tn_node_t* step =
-        tn_c_scale(graph, tn_iota(graph, &index_type, 1), (double)w.dilation[i]);
-    x = tn_take(graph, x, tn_c_add(graph, start, step), at, TN_BOUNDS_CLAMP);
-    permutation[w.lead + i] = at;
-    permutation[w.lead + w.spatial + i] = at + 1;
-    elements *= w.size[i];
-  }
-  memcpy(rows, out->dims, sizeof rows);
-  rows[out->rank] = elements;
-  x = tn_reshape(graph, tn_transpose(graph, x, permutation), out->rank + 1, rows);
+  const tn_node_t* x = window_rows(graph, operands[0], least, &w, out);
   const tn_node_t* extreme = tn_arg_reduce(graph, TN_REDUCE_MAX, x, out->rank);
   out_results[0] = tn_result(graph, extreme, 0);
   // Position in the window -> coordinates -> position in x. Where padding ties with an element of the least value,
@@ -262,8 +267,15 @@ void tn_composite_expand_avg_pool(tn_graph_t* graph, const tn_node_t* composite,
     window.low[w.lead + i] = w.low[i];
     window.high[w.lead + i] = w.high[i];
   }
-  const tn_node_t* sum =
-      tn_reduce_window(graph, TN_REDUCE_SUM, tn_c_up(graph, operands[0]), &window);
+  const tn_node_t* sum;
+  if (tn_dtype_is_float(type->dtype)) {
+    sum = tn_reduce_window(graph, TN_REDUCE_SUM, tn_c_up(graph, operands[0]), &window);
+  } else {  // integers add up in any order: a plain reduction, which becomes one loop with the rest
+    const tn_type_t* out = &composite->types[0];
+    const int64_t last = out->rank;
+    const tn_node_t* zero = tn_constant_int(graph, type->dtype, 0);
+    sum = tn_reduce(graph, TN_REDUCE_SUM, window_rows(graph, operands[0], zero, &w, out), 1, &last);
+  }
   out_results[0] =
       tn_convert(graph, divide_by_counts(graph, composite, &w, sum, type), type->dtype);
 }

@@ -131,7 +131,21 @@ def test_adaptive_pools(rank: int):
 
     torch.manual_seed(0)
     for kind, batch, out in itertools.product(("avg", "max"), [(2,), (2, 3), (0, 3)], (1, 2, 3, 4, 7)):
-        same(lambda x, k=kind, o=out: run(x, k, [o] * rank), torch.randn(*batch, 5, *(7, 4)[: rank - 1]))
+        for sizes in ((5, 7, 4), (6, 4, 8)):
+            same(lambda x, k=kind, o=out: run(x, k, [o] * rank), torch.randn(*batch, *sizes[:rank]))
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_pools_of_integers(rank: int):
+    torch.manual_seed(0)
+    functional = torch.nn.functional
+    for size, stride, padding, ceil in itertools.product((2, 3), (1, 2), (0, 1), (False, True)):
+        how = (size, stride, padding)
+        for dtype in (torch.int64, torch.int8, torch.uint8):
+            x = torch.randint(-9 if dtype.is_signed else 0, 9, (2, 3, *(5, 6, 7)[:rank]), dtype=dtype)
+            same(lambda x, h=how, c=ceil: getattr(functional, f"avg_pool{rank}d")(x, *h, ceil_mode=c), x)
+            pool = getattr(functional, f"max_pool{rank}d")
+            same(lambda x, h=how, c=ceil, p=pool: p(x, *h, ceil_mode=c, return_indices=True), x)
 
 
 def test_triangles_and_repeats():
