@@ -124,11 +124,13 @@ tn_status_t tn_lower_logaddexp(tn_lowering_t* l) { return lower_log_add_exp(l, f
 tn_status_t tn_lower_logaddexp2(tn_lowering_t* l) { return lower_log_add_exp(l, true); }
 
 // x, dim. Each round adds what lies 1, 2, 4.. places before: as many rounds as the length has binary digits, and no
-// element is ever weighed against the row's maximum, which would lose the small ones in front of it.
+// element is ever weighed against the row's maximum, which would lose the small ones in front of it. f32 adds in f64, as
+// CPU does: the gradient takes differences of results.
 tn_status_t tn_lower_logcumsumexp(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
   const tn_node_t* x = tn_arg_tensor(l, 0);
-  const tn_dtype_t dtype = tn_dtype_of(x), opmath = tn_opmath_dtype(dtype);
+  const tn_dtype_t dtype = tn_dtype_of(x),
+                   opmath = dtype == TN_F32 ? TN_F64 : tn_opmath_dtype(dtype);
   if (!x || !tn_dtype_is_float(dtype)) return decline_dtype(l, dtype);
   const int rank = tn_rank(x), dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), rank);
   if (rank == 0 || tn_type_element_count(&x->types[0]) == 0) {
