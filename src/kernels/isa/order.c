@@ -482,6 +482,14 @@ static void scan_run(tn_reduce_kind_t kind, tn_dtype_t wide, bool exclusive, voi
     SCAN(float, (a < b) | (a != a) ? a : b);
   } else if (wide == TN_F32 && kind == TN_REDUCE_PROD) {
     SCAN(float, a* b);
+  } else if (wide == TN_I64 && kind == TN_REDUCE_MAX) {
+    SCAN(int64_t, a > b ? a : b);
+  } else if (wide == TN_I64 && kind == TN_REDUCE_MIN) {
+    SCAN(int64_t, a < b ? a : b);
+  } else if (wide == TN_F64 && kind == TN_REDUCE_MAX) {
+    SCAN(double, (a > b) | (a != a) ? a : b);
+  } else if (wide == TN_F64 && kind == TN_REDUCE_MIN) {
+    SCAN(double, (a < b) | (a != a) ? a : b);
   } else {  // one by one
     const tn_combine_fn_t combine = TN_ISA_NAME(tn_index_table).combine[kind][wide];
     const int64_t size = (int64_t)tn_dtype_size(wide);
