@@ -26,7 +26,9 @@ target_link_libraries(tn_bridge PRIVATE Python::Module)
 target_compile_options(tn_bridge PRIVATE -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
 # The torch headers that nearly every unit needs; parsing them takes longer than compiling any unit.
 target_precompile_headers(tn_bridge PRIVATE <ATen/core/Tensor.h> <ATen/core/dispatch/Dispatcher.h> <torch/library.h>)
-target_compile_definitions(tn_bridge PRIVATE _GLIBCXX_USE_CXX11_ABI=1)
+# torch checks every access to a boxed value in its headers' debug assertions, which NDEBUG turns off; the bridge has no
+# assertions of its own.
+target_compile_definitions(tn_bridge PRIVATE _GLIBCXX_USE_CXX11_ABI=1 NDEBUG)
 
 set(bridge_package ${CMAKE_BINARY_DIR}/python/torch_neuronx)
 Python_add_library(_C MODULE WITH_SOABI $<TARGET_OBJECTS:tn_bridge>)

@@ -19,11 +19,15 @@ constexpr c10::DeviceType kNeuron = c10::DeviceType::PrivateUse1;
 constexpr int kMaxDevices = 64;
 
 // Current device and stream of each device, per thread. A new thread starts at device 0 and default streams.
+struct Scratch;
 struct ThreadState {
   int device = 0;
   int64_t stream[kMaxDevices] = {};
+  Scratch* scratch = nullptr;  // of op.h, made at the first call
 };
-ThreadState& thread_state();
+// Initialised by constants and read through one address: a hot path asks once and passes it on.
+extern constinit thread_local ThreadState current_thread_state;
+inline ThreadState& thread_state() { return current_thread_state; }
 int device_count();  // min(tn_device_count, kMaxDevices)
 // Index of |device|, -1 meaning the current one. Throws if it does not exist.
 int device_index(c10::Device device);

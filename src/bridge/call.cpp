@@ -14,9 +14,27 @@ enum Tag : uint64_t { kNone = 1, kTensor, kNumber, kList, kString, kEnum, kDevic
 
 struct Encoder {
   Call& call;
-  uint32_t mask;
+  const uint32_t mask;
+  uint64_t *at, *end;  // free part of the key
 
-  void push(uint64_t word) { call.key.push_back(word); }
+  Encoder(Call& target, uint32_t value_mask) : call(target), mask(value_mask) {
+    call.key.resize_for_overwrite(call.key.capacity());
+    at = call.key.data();
+    end = at + call.key.size();
+  }
+
+  // Room for |count| words and a few more: what a single argument needs beside its list.
+  void reserve(size_t count) {
+    if (__builtin_expect(static_cast<size_t>(end - at) < count + 8, 0)) grow(count + 8);
+  }
+  __attribute__((noinline, cold)) void grow(size_t count) {
+    const size_t size = at - call.key.data();
+    call.key.resize((size + count) * 2);
+    at = call.key.data() + size;
+    end = call.key.data() + call.key.size();
+  }
+  void push(uint64_t word) { *at++ = word; }
+  void finish() { call.key.resize_for_overwrite(at - call.key.data()); }
 
   void odd(const char* reason) {
     if (!call.is_odd) call.odd_reason = reason;
@@ -34,21 +52,19 @@ struct Encoder {
       if (!device.is_cpu() || impl->layout() != c10::kStrided)
         return odd("argument on another device");
       is_host = impl->dim() == 0 && !is_written;
-      call.has_cpu_tensor |= !is_host;
     }
     if (impl->is_conj() || impl->is_neg()) return odd("lazily conjugated or negated argument");
     const c10::IntArrayRef sizes = impl->sizes();
+    reserve(sizes.size() * 2);
     const bool is_contiguous = impl->is_contiguous();
     const uint64_t flags = static_cast<uint64_t>(is_contiguous) |
                            static_cast<uint64_t>(is_host) << 1 |
                            static_cast<uint64_t>(impl->is_wrapped_number()) << 2;
     push(kTensor | static_cast<uint64_t>(impl->dtype().toScalarType()) << 8 | sizes.size() << 16 |
          static_cast<uint64_t>(static_cast<uint8_t>(device.index())) << 24 | flags << 32);
-    call.key.insert(call.key.end(), sizes.begin(), sizes.end());
-    if (!is_contiguous) {
-      const c10::IntArrayRef strides = impl->strides();
-      call.key.insert(call.key.end(), strides.begin(), strides.end());
-    }
+    for (const int64_t size : sizes) push(static_cast<uint64_t>(size));
+    if (!is_contiguous)
+      for (const int64_t stride : impl->strides()) push(static_cast<uint64_t>(stride));
     call.tensors.push_back({&tensor, static_cast<uint8_t>(arg), is_written, is_host});
   }
 
@@ -87,6 +103,7 @@ struct Encoder {
     const c10::ArrayRef<IValue> items = value.toListRef();
     push(kList | items.size() << 8);
     for (const IValue& item : items) {
+      reserve(0);
       if (item.isTensor()) tensor(item.toTensor(), arg, info.is_written);
       else number(item, with_value);
     }
@@ -95,6 +112,7 @@ struct Encoder {
   void string(const IValue& value) {
     if (value.isNone()) return push(kNone);
     const std::string_view text = value.toStringView();
+    reserve(text.size() / 8 + 1);
     push(kString | text.size() << 8);
     for (size_t i = 0; i < text.size(); i += 8) {
       uint64_t word = 0;
@@ -104,6 +122,7 @@ struct Encoder {
   }
 
   void argument(const IValue& value, int arg, const ArgInfo& info) {
+    reserve(0);
     switch (info.kind) {
       case ArgKind::Tensor:
         if (value.isTensor()) return tensor(value.toTensor(), arg, info.is_written);
@@ -181,25 +200,27 @@ AliasKind alias_kind(const at::Tensor& a, const at::Tensor& b) {
   return AliasKind::Overlap;
 }
 
-void call_encode(Call& call, const OpInfo& info, const IValue* args) {
+void call_encode(Call& call, const ThreadState& state, const OpInfo& info, const IValue* args) {
   call.info = &info;
   call.args = args;
   call.tensors.clear();
-  call.key.clear();
   call.device = -1;
-  call.has_cpu_tensor = call.is_odd = false;
+  call.is_odd = false;
   call.odd_reason = nullptr;
-  Encoder encoder{call, info.value_mask.load(std::memory_order_relaxed)};
-  const size_t count = info.args.size();
-  for (size_t i = 0; i < count; ++i) encoder.argument(args[i], static_cast<int>(i), info.args[i]);
-  if (!info.written.empty()) encode_aliases(call);
+  Encoder encoder(call, info.value_mask.load(std::memory_order_relaxed));
+  const ArgInfo* infos = info.args.data();
+  const int count = static_cast<int>(info.args.size());
+  for (int i = 0; i < count; ++i) encoder.argument(args[i], i, infos[i]);
   if (call.device < 0) {
     const IValue* device = info.device_arg >= 0 ? &args[info.device_arg] : nullptr;
     call.device = device && device->isDevice() && device->toDevice().has_index()
                       ? device->toDevice().index()
-                      : thread_state().device;
-    call.key.push_back(static_cast<uint64_t>(call.device));
+                      : state.device;
+    encoder.reserve(0);
+    encoder.push(static_cast<uint64_t>(call.device));
   }
+  encoder.finish();
+  if (!info.written.empty()) encode_aliases(call);
   uint64_t hash = call.key.size() * 0x9E3779B97F4A7C15ull;
   for (const uint64_t word : call.key) {
     hash = (hash ^ word) * 0xBF58476D1CE4E5B9ull;

@@ -5,6 +5,9 @@ that names a functional overload, the overload and its in-place, out= and mutabl
 arguments map to the functional ones is found by name at run time. Structured overloads without a row are listed as
 fallbacks, so that the account names what the user called and not the structured `.out`.
 
+The last column is how the dispatcher passes the arguments, if it is one of the signatures that op_register.cpp takes
+unboxed.
+
 Usage: generate_ops.py <folder of src/aten> <output file>
 """
 
@@ -21,6 +24,23 @@ OWN = {"copy_", "_copy_from", "_copy_from_and_resize", "resize_", "set_", "recor
        "native_batch_norm.out", "multinomial", "multinomial.out", "repeat_interleave.Tensor",
        "_unique", "_unique2",
        "randperm.generator_out", "_efficientzerotensor"}
+
+
+LETTERS = {"const at::Tensor &": "T", "const at::Scalar &": "S", "at::Tensor &": "W"}
+UNBOXED = {"T", "TT", "TTS", "TS", "TTT", "W", "WT", "WTS", "WS", "TW", "TTW"}
+
+
+def signature(function) -> str:
+    from torchgen.api.types import DispatcherSignature
+    from torchgen.local import parametrize
+
+    is_const = function.use_const_ref_for_mutable_tensors
+    with parametrize(use_const_ref_for_mutable_tensors=is_const, use_ilistref_for_tensor_lists=False):
+        dispatcher = DispatcherSignature.from_schema(function.func)
+        letters = "".join(LETTERS.get(argument.type, "?") for argument in dispatcher.arguments())
+        returned = dispatcher.returns_type().cpp_type()
+    returns = "at::Tensor &" if "W" in letters else "at::Tensor"
+    return letters if letters in UNBOXED and returned == returns else "Boxed"
 
 
 def lowered_names(folder: str) -> list[str]:
@@ -98,11 +118,11 @@ def main() -> None:
             if row in lowered and may_register(function):
                 if not functional or functional.is_view_op:
                     continue
-                rows.append((name, row, kinds[kind]))
+                rows.append((name, row, kinds[kind], signature(function)))
             elif function.structured_delegate and name not in OWN:
-                rows.append((name, None, "Fallback"))
+                rows.append((name, None, "Fallback", "Boxed"))
     # A row that is not registered would run on the CPU unseen.
-    registered = {row for name, row, _ in rows if name == row}
+    registered = {row for name, row, _, _ in rows if name == row}
     views = {str(function.func.name) for function in functions if function.is_view_op}
     lost = sorted(found - registered - views - OWN)
     if lost:
@@ -110,10 +130,10 @@ def main() -> None:
     # Overloads whose functional form mutates without saying so in its schema stand alone.
     rows.sort()
     with open(output, "w") as file:
-        file.write("// Written by src/bridge/generate_ops.py: overload, row of the lowering table, kind.\n")
-        for name, row, kind in rows:
+        file.write("// Written by src/bridge/generate_ops.py: overload, row of the lowering table, kind, signature.\n")
+        for name, row, kind, unboxed in rows:
             text = f'"{row}"' if row else "nullptr"
-            file.write(f'TN_BRIDGE_OP("{name}", {text}, {kind})\n')
+            file.write(f'TN_BRIDGE_OP("{name}", {text}, {kind}, {unboxed})\n')
     missing = sorted(lowered - found)
     if missing:
         print(f"generate_ops: rows that are no functional overload of this torch: {', '.join(missing)}")

@@ -14,8 +14,6 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
-std::atomic<int64_t> cache_hits{0}, cache_misses{0};
-
 void free_block(void* pointer) { tn_heap_free(pointer); }
 
 const void* data_of(const at::Tensor& tensor, bool is_written) {
@@ -27,7 +25,7 @@ const void* data_of(const at::Tensor& tensor, bool is_written) {
 }
 
 void number_value(const IValue& value, tn_scalar_t& out) {
-  std::memset(&out, 0, sizeof(out));
+  out = {};
   if (value.isDouble()) {
     out.f64 = value.toDouble();
   } else if (value.isInt()) {
@@ -45,58 +43,75 @@ std::optional<at::Generator> generator_argument(const OpInfo& info, const IValue
   return args[info.generator].toGenerator();
 }
 
+// Results that the program does not write into an argument, in order.
+struct FreshList {
+  c10::SmallVector<IValue, 4> values;
+  void add(at::Tensor&& tensor) { values.emplace_back(std::move(tensor)); }
+  void add(int64_t number) { values.emplace_back(number); }
+};
+struct FreshTensor {
+  at::Tensor& tensor;
+  void add(at::Tensor&& result) { tensor = std::move(result); }
+  void add(int64_t) {}
+};
+
 // Launches |plan|. |fresh| receives the allocated results in order.
-tn_status_t launch(const Plan& plan, const Call& call, c10::SmallVectorImpl<IValue>& fresh) {
-  const int64_t stream = thread_state().stream[plan.device];
-  c10::SmallVector<void*, 16> params, results;
-  c10::SmallVector<tn_scalar_t, 8> numbers(plan.params.size());
+template <typename Fresh>
+tn_status_t launch(const Plan& plan, const Call& call, const ThreadState& state, Fresh& fresh) {
+  const int64_t stream = state.stream[plan.device];
+  const size_t param_count = plan.params.size(), result_count = plan.results.size();
+  c10::SmallVector<void*, 24> pointers(param_count + result_count);
+  c10::SmallVector<tn_scalar_t, 8> numbers(param_count);
   uint64_t random_state[2];
-  size_t at = 0;
-  for (const ParamPlan& param : plan.params) {
+  for (size_t at = 0; at < param_count; ++at) {
+    const ParamPlan& param = plan.params[at];
+    void*& pointer = pointers[at];
     switch (param.kind) {
       case ParamPlan::Tensor: {
         const FlatTensor& flat = call.tensors[param.index];
-        params.push_back(const_cast<void*>(data_of(*flat.tensor, flat.is_written)));
+        pointer = const_cast<void*>(data_of(*flat.tensor, flat.is_written));
         break;
       }
       case ParamPlan::HostTensor: {
         const at::Tensor& tensor = *call.tensors[param.index].tensor;
-        std::memset(&numbers[at], 0, sizeof(tn_scalar_t));
+        numbers[at] = {};
         std::memcpy(&numbers[at], data_of(tensor, false), tensor.itemsize());
-        params.push_back(&numbers[at]);
+        pointer = &numbers[at];
         break;
       }
       case ParamPlan::Number:
         number_value(call.args[param.index], numbers[at]);
-        params.push_back(&numbers[at]);
+        pointer = &numbers[at];
         break;
       case ParamPlan::ListNumber:
         number_value(call.args[param.index].toListRef()[param.item], numbers[at]);
-        params.push_back(&numbers[at]);
+        pointer = &numbers[at];
         break;
       case ParamPlan::Random:
         generator_of(generator_argument(*call.info, call.args), plan.device)
             ->take(plan.random_count, random_state);
-        params.push_back(random_state);
+        pointer = random_state;
         break;
     }
-    ++at;
   }
+  size_t filled = param_count;
   for (const ResultPlan& result : plan.results) {
     if (result.kind == ResultPlan::Allocate) {
-      at::Tensor tensor = make_result(result, plan.device, stream);
-      results.push_back(const_cast<void*>(data_of(tensor, false)));
-      fresh.emplace_back(std::move(tensor));
+      void* pointer;
+      at::Tensor tensor = make_result(result, plan.device, stream, &pointer);
+      pointers[filled++] = pointer;
+      fresh.add(std::move(tensor));
     } else if (result.kind == ResultPlan::Write) {
-      results.push_back(const_cast<void*>(data_of(*call.tensors[result.flat].tensor, true)));
+      pointers[filled++] = const_cast<void*>(data_of(*call.tensors[result.flat].tensor, true));
     } else if (result.kind == ResultPlan::Number) {
-      fresh.emplace_back(result.bytes);
+      fresh.add(result.bytes);
     } else {
-      fresh.emplace_back(at::Tensor());
+      fresh.add(at::Tensor());
     }
   }
   if (!plan.program) return TN_OK;
-  const tn_launch_t arguments = {plan.device, stream, params.data(), results.data()};
+  const tn_launch_t arguments = {plan.device, stream, pointers.data(),
+                                 pointers.data() + param_count};
   return plan.driver->launch(plan.program, &arguments);
 }
 
@@ -136,30 +151,76 @@ void fall_back(const c10::OperatorHandle& op, const OpInfo& info, Stack* stack,
   run_on_cpu(op, stack, info.account, reason, info.row != nullptr);
 }
 
+Plan*& recent_slot(Scratch& scratch, const PlanCache& cache, uint64_t hash) {
+  const uint64_t mixed = hash ^ reinterpret_cast<uintptr_t>(&cache) / alignof(std::max_align_t);
+  return scratch.recent[(mixed ^ mixed >> 32) % Scratch::kRecent];
+}
+
+bool is_plan_of(const Plan* plan, const PlanCache& cache, const Call& call) {
+  return plan && plan->owner == &cache && plan->hash == call.hash &&
+         plan->key.size() == call.key.size() &&
+         !std::memcmp(plan->key.data(), call.key.data(), call.key.size() * sizeof(uint64_t));
+}
+
+// Keeps |plan|, whose reference it takes over, where the thread's next call looks first.
+void remember(Plan*& recent, Plan* plan) {
+  if (recent) plan_release(recent);
+  recent = plan;
+}
+
 }  // namespace
 
-at::Tensor make_result(const ResultPlan& result, int device, int64_t stream) {
+at::Tensor make_block(int64_t bytes, c10::ScalarType dtype, int device, int64_t stream,
+                      void** out_pointer) {
   void* pointer = nullptr;
-  if (result.bytes)
-    check(tn_heap_allocate(device, static_cast<size_t>(result.bytes), stream, &pointer));
-  auto storage = c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), result.bytes,
-      c10::DataPtr(pointer, pointer, &free_block,
-                   c10::Device(kNeuron, static_cast<c10::DeviceIndex>(device))),
-      device_allocator(), true);
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(std::move(storage)), kNeuronKeys,
-      caffe2::TypeMeta::fromScalarType(to_torch(static_cast<tn_dtype_t>(result.dtype))));
+  if (bytes) check(tn_heap_allocate(device, static_cast<size_t>(bytes), stream, &pointer));
+  *out_pointer = pointer;
+  return at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+          c10::StorageImpl::use_byte_size_t(), bytes,
+          c10::DataPtr(pointer, pointer, &free_block,
+                       c10::Device(kNeuron, static_cast<c10::DeviceIndex>(device))),
+          device_allocator(), true)),
+      kNeuronKeys, caffe2::TypeMeta::fromScalarType(dtype));
+}
+
+at::Tensor make_result(const ResultPlan& result, int device, int64_t stream, void** out_pointer) {
+  at::Tensor tensor = make_block(result.bytes, to_torch(static_cast<tn_dtype_t>(result.dtype)),
+                                 device, stream, out_pointer);
   c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  if (result.is_contiguous) impl->set_sizes_contiguous(result.sizes);
-  else impl->set_sizes_and_strides(result.sizes, result.strides);
+  if (!result.is_contiguous) impl->set_sizes_and_strides(result.sizes, result.strides);
+  else if (result.rank != 1 || result.sizes[0] != 0) impl->set_sizes_contiguous(result.sizes);
   return tensor;
 }
 
+bool run_known(const OpInfo& info, PlanCache& cache, const IValue* args, at::Tensor& out_fresh) {
+  ThreadState& state = thread_state();
+  Scratch& scratch = scratch_of(state);
+  Call& call = scratch.call;
+  call_encode(call, state, info, args);
+  if (__builtin_expect(call.is_odd, 0)) return false;
+  Plan* plan = recent_slot(scratch, cache, call.hash);
+  if (__builtin_expect(!is_plan_of(plan, cache, call) || !plan->reason.empty(), 0)) return false;
+  FreshTensor fresh{out_fresh};
+  tn_status_t status = launch(*plan, call, state, fresh);
+  if (__builtin_expect(status != TN_OK, 0)) {
+    const tn_code_t code = tn_status_code(status);
+    // The general way launches again, finds the same and goes to the CPU.
+    if (code != TN_OUT_OF_RANGE && code != TN_UNIMPLEMENTED && code != TN_INVALID_ARGUMENT)
+      throw_status(status, info.name.c_str());
+    tn_status_free(status);
+    return false;
+  }
+  count_executed(info.account);
+  return true;
+}
+
 void run_operator(const c10::OperatorHandle& op, OpInfo& info, PlanCache& cache, Stack* stack) {
-  static thread_local Call call;
+  ThreadState& state = thread_state();
+  Scratch& scratch = scratch_of(state);
+  Call& call = scratch.call;
   const IValue* args = stack->data() + (stack->size() - info.args.size());
-  call_encode(call, info, args);
+  call_encode(call, state, info, args);
   if (info.device_arg >= 0 && !call.tensors.empty() && args[info.device_arg].isDevice()) {
     const c10::Device device = args[info.device_arg].toDevice();
     // x.to("cpu"), zeros_like(x, device=...): composites of empty and copy_, which know all devices.
@@ -167,47 +228,42 @@ void run_operator(const c10::OperatorHandle& op, OpInfo& info, PlanCache& cache,
       return op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
   }
   if (__builtin_expect(call.is_odd, 0)) return fall_back(op, info, stack, call.odd_reason);
-  Plan* plan = cache.find(call.key.data(), call.key.size(), call.hash);
-  if (__builtin_expect(!plan, 0)) {
-    cache_misses.fetch_add(1, std::memory_order_relaxed);
-    check_same_device(op, *stack);
-    std::string reason;
-    bool again = false;
-    plan = plan_build(call, reason, again);
-    if (again) {  // an out= tensor was resized: its layout belongs to the key
-      call_encode(call, info, args);
-      plan = cache.find(call.key.data(), call.key.size(), call.hash);
-      again = false;
-      if (!plan) plan = plan_build(call, reason, again);
-      if (again) return fall_back(op, info, stack, "out= cannot take the result's size");
+  Plan* plan = recent_slot(scratch, cache, call.hash);
+  if (__builtin_expect(!is_plan_of(plan, cache, call), 0)) {
+    plan = cache.find(call.key.data(), call.key.size(), call.hash);
+    if (!plan) {
+      check_same_device(op, *stack);
+      std::string reason;
+      bool again = false;
+      plan = plan_build(call, reason, again);
+      if (again) {  // an out= tensor was resized: its layout belongs to the key
+        call_encode(call, state, info, args);
+        plan = cache.find(call.key.data(), call.key.size(), call.hash);
+        again = false;
+        if (!plan) plan = plan_build(call, reason, again);
+        if (again) return fall_back(op, info, stack, "out= cannot take the result's size");
+      }
+      if (!plan) return fall_back(op, info, stack, reason);
+      call_encode(call, state, info, args);  // the lowering may have asked for values in the key
+      if (!plan->owner) cache.insert(call.key.data(), call.key.size(), call.hash, plan);
     }
-    if (!plan) return fall_back(op, info, stack, reason);
-    call_encode(call, info, args);  // the lowering may have asked for values in the key
-    cache.insert(call.key.data(), call.key.size(), call.hash, plan);
-  } else {
-    cache_hits.fetch_add(1, std::memory_order_relaxed);
+    remember(recent_slot(scratch, cache, call.hash), plan);
   }
-  struct Release {
-    Plan* plan;
-    ~Release() { plan_release(plan); }
-  } release{plan};
   if (__builtin_expect(!plan->reason.empty(), 0)) return fall_back(op, info, stack, plan->reason);
-  c10::SmallVector<IValue, 4> fresh;
-  tn_status_t status = launch(*plan, call, fresh);
+  FreshList fresh;
+  tn_status_t status = launch(*plan, call, state, fresh);
   if (__builtin_expect(status != TN_OK, 0)) {
     const tn_code_t code = tn_status_code(status);
     if (code == TN_OUT_OF_RANGE || code == TN_UNIMPLEMENTED || code == TN_INVALID_ARGUMENT) {
       const std::string reason = tn_status_message(status);
       tn_status_free(status);
-      fresh.clear();
+      fresh.values.clear();
       return fall_back(op, info, stack, reason);
     }
     throw_status(status, info.name.c_str());
   }
   count_executed(info.account);
-  put_results(info, stack, fresh);
+  put_results(info, stack, fresh.values);
 }
-
-PlanCacheStats plan_cache_stats() { return {cache_hits, cache_misses, 0}; }
 
 }  // namespace tn::bridge

@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/SmallVector.h>
 
 #include <atomic>
 #include <memory>
@@ -75,9 +76,14 @@ struct ParamPlan {
   int32_t item;   // ListNumber: item
 };
 
+class PlanCache;
+
 // What to do for one key. Immutable after publication; counted.
 struct Plan {
   std::atomic<int> references{1};
+  const PlanCache* owner = nullptr;  // with |hash| and |key|: what the plan is for
+  uint64_t hash = 0;
+  std::vector<uint64_t> key;
   const tn_driver_t* driver = nullptr;
   tn_program_t* program =
       nullptr;  // NULL with a |reason|: the CPU; NULL without: nothing to compute
@@ -94,14 +100,12 @@ void plan_release(Plan* plan);
 class PlanCache {
  public:
   Plan* find(const uint64_t* key, size_t size, uint64_t hash);  // with a reference, or nullptr
-  void insert(const uint64_t* key, size_t size, uint64_t hash,
-              Plan* plan);  // takes its own reference
-  void clear();
+  // Gives |plan| its key and takes a reference of its own.
+  void insert(const uint64_t* key, size_t size, uint64_t hash, Plan* plan);
 
  private:
   struct Slot {
     uint64_t hash = 0;
-    std::vector<uint64_t> key;
     Plan* plan = nullptr;
   };
   void grow();
@@ -136,24 +140,36 @@ struct OpInfo {
   std::atomic<uint32_t> value_mask{0};  // arguments whose value belongs to the key
 };
 
-// The arguments of one call.
+// The arguments of one call. Reused by all calls of a thread, so that nothing is allocated.
 struct Call {
   const OpInfo* info;
   const c10::IValue* args;
-  std::vector<FlatTensor> tensors;
-  std::vector<uint64_t> key;
+  c10::SmallVector<FlatTensor, 8> tensors;
+  c10::SmallVector<uint64_t, 64> key;
   uint64_t hash;
   int device;
-  bool has_cpu_tensor, is_odd;  // odd: something the fast path must leave to the CPU (|odd_reason|)
+  bool is_odd;  // something the fast path must leave to the CPU (|odd_reason|)
   const char* odd_reason;
 };
+
+// What a thread keeps between calls: the call's memory, and the plans it used last, which it finds without a lock.
+struct Scratch {
+  static constexpr size_t kRecent = 128;
+  Call call;
+  Plan* recent[kRecent] = {};  // with a reference each
+  ~Scratch();
+};
+Scratch& make_scratch(ThreadState& state);
+inline Scratch& scratch_of(ThreadState& state) {
+  return __builtin_expect(state.scratch != nullptr, 1) ? *state.scratch : make_scratch(state);
+}
 
 // How two tensors lie to each other in memory.
 enum class AliasKind : uint8_t { Disjoint, Same, Overlap };
 AliasKind alias_kind(const at::Tensor& a, const at::Tensor& b);
 
 // Fills |call|'s tensors, key and hash. Never throws for bad arguments: marks the call odd.
-void call_encode(Call& call, const OpInfo& info, const c10::IValue* args);
+void call_encode(Call& call, const ThreadState& state, const OpInfo& info, const c10::IValue* args);
 
 // Lowers and compiles. Returns a plan (possibly one that names the CPU); nullptr with |out_reason| when this call goes
 // to the CPU but the reason must not be kept. May resize out= tensors: then |out_again| is set and the call must be
@@ -169,8 +185,11 @@ struct StrideOperand {
 void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& operands,
                     int memory_format, int rank, const int64_t* sizes, int64_t* out_strides);
 
-// A fresh device tensor.
-at::Tensor make_result(const ResultPlan& result, int device, int64_t stream);
+// A fresh device tensor without sizes, and its memory.
+at::Tensor make_block(int64_t bytes, c10::ScalarType dtype, int device, int64_t stream,
+                      void** out_pointer);
+// A fresh device tensor and its memory.
+at::Tensor make_result(const ResultPlan& result, int device, int64_t stream, void** out_pointer);
 
 // An overload with its facts and cache, for callers outside the dispatcher's table.
 class Operator {
@@ -191,11 +210,10 @@ class Operator {
 
 void run_operator(const c10::OperatorHandle& op, OpInfo& info, PlanCache& cache,
                   torch::jit::Stack* stack);
+// The short way for an operator with at most one fresh result: runs a call whose plan is known to this thread. False,
+// with nothing done, for every other call.
+bool run_known(const OpInfo& info, PlanCache& cache, const c10::IValue* args,
+               at::Tensor& out_fresh);
 void op_info_init(OpInfo& info, const c10::OperatorHandle& op);
-
-struct PlanCacheStats {
-  int64_t hits, misses, entries;
-};
-PlanCacheStats plan_cache_stats();
 
 }  // namespace tn::bridge

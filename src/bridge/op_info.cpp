@@ -1,8 +1,6 @@
-// Facts of an overload from its schema and its functional form's; registration of all overloads.
-#include <torch/library.h>
+// Facts of an overload from its schema and its functional form's.
+#include <cstring>
 
-#include "composites.h"
-#include "fallback.h"
 #include "op.h"
 
 namespace tn::bridge {
@@ -35,57 +33,10 @@ const c10::Type& without_optional(const c10::Type& type) {
              : type;
 }
 
-struct OpRow {
-  const char* name;  // without namespace
-  const char* row;   // of the lowering table, or nullptr
-  OpKind kind;
-};
-constexpr OpRow kRows[] = {
-#define TN_BRIDGE_OP(name, row, kind) {name, row, OpKind::kind},
-#include "bridge_ops.inc"
-#undef TN_BRIDGE_OP
-};
-
 void split_name(const char* full, std::string& name, std::string& overload) {
   const char* dot = std::strchr(full, '.');
   name = std::string("aten::") + (dot ? std::string(full, dot) : std::string(full));
   overload = dot ? dot + 1 : "";
-}
-
-class OpFunctor final : public c10::OperatorKernel {
- public:
-  explicit OpFunctor(const OpRow& row) : row_(row) {
-    const std::string_view name(row.name);
-    expands_masks_ = name.starts_with("index.Tensor") || name.starts_with("index_put") ||
-                     name.starts_with("_index_put_impl_") || name.starts_with("_unsafe_index");
-  }
-
-  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
-    std::call_once(once_, [&] {
-      info_.kind = row_.kind;
-      info_.row = row_.row ? tn_aten_op_find(row_.row) : nullptr;
-      op_info_init(info_, op);
-    });
-    if (expands_masks_ && expand_masks(op, op.schema().arguments().size(), stack))
-      return op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), stack);
-    if (!info_.row) {
-      static const std::string reason = "no neuron kernel";
-      return run_on_cpu(op, stack, info_.account, reason, false);
-    }
-    run_operator(op, info_, cache_, stack);
-  }
-
- private:
-  const OpRow& row_;
-  bool expands_masks_;
-  std::once_flag once_;
-  OpInfo info_;
-  PlanCache cache_;
-};
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  for (const OpRow& row : kRows)
-    m.impl(row.name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<OpFunctor>(row)));
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ Plan* PlanCache::find(const uint64_t* key, size_t size, uint64_t hash) {
     const size_t mask = slots_.size() - 1;
     for (size_t at = hash & mask; slots_[at].plan; at = (at + 1) & mask) {
       const Slot& slot = slots_[at];
-      if (slot.hash == hash && slot.key.size() == size &&
-          !std::memcmp(slot.key.data(), key, size * sizeof(*key))) {
+      if (slot.hash == hash && slot.plan->key.size() == size &&
+          !std::memcmp(slot.plan->key.data(), key, size * sizeof(*key))) {
         found = slot.plan;
         found->references.fetch_add(1, std::memory_order_relaxed);
         break;
@@ -38,6 +38,9 @@ Plan* PlanCache::find(const uint64_t* key, size_t size, uint64_t hash) {
 }
 
 void PlanCache::insert(const uint64_t* key, size_t size, uint64_t hash, Plan* plan) {
+  plan->owner = this;
+  plan->hash = hash;
+  plan->key.assign(key, key + size);
   std::vector<Slot> dropped;
   lock();
   if (count_ >= kMaxEntries) {
@@ -48,34 +51,50 @@ void PlanCache::insert(const uint64_t* key, size_t size, uint64_t hash, Plan* pl
   const size_t mask = slots_.size() - 1;
   size_t at = hash & mask;
   while (slots_[at].plan) at = (at + 1) & mask;
-  slots_[at] = {hash, std::vector<uint64_t>(key, key + size), plan};
+  slots_[at] = {hash, plan};
   plan->references.fetch_add(1, std::memory_order_relaxed);
   ++count_;
   unlock();
-  for (Slot& slot : dropped)
+  for (const Slot& slot : dropped)
     if (slot.plan) plan_release(slot.plan);
 }
 
 void PlanCache::grow() {
   std::vector<Slot> larger(slots_.empty() ? kFirstSlots : slots_.size() * 2);
   const size_t mask = larger.size() - 1;
-  for (Slot& slot : slots_) {
+  for (const Slot& slot : slots_) {
     if (!slot.plan) continue;
     size_t at = slot.hash & mask;
     while (larger[at].plan) at = (at + 1) & mask;
-    larger[at] = std::move(slot);
+    larger[at] = slot;
   }
   slots_.swap(larger);
 }
 
-void PlanCache::clear() {
-  std::vector<Slot> dropped;
-  lock();
-  dropped.swap(slots_);
-  count_ = 0;
-  unlock();
-  for (Slot& slot : dropped)
-    if (slot.plan) plan_release(slot.plan);
+Scratch::~Scratch() {
+  for (Plan* plan : recent)
+    if (plan) plan_release(plan);
+}
+
+Scratch& make_scratch(ThreadState& state) {
+  // Ends with its thread; a call after that (from another destructor) makes a new one, which stays.
+  struct Holder {
+    ThreadState& state;
+    Scratch* scratch = new Scratch;
+    ~Holder() {
+      state.scratch = nullptr;
+      delete scratch;
+    }
+  };
+  static thread_local bool had_one = false;
+  if (!had_one) {
+    had_one = true;
+    static thread_local Holder holder{state};
+    state.scratch = holder.scratch;
+  } else {
+    state.scratch = new Scratch;
+  }
+  return *state.scratch;
 }
 
 }  // namespace tn::bridge

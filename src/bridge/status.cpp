@@ -7,10 +7,7 @@
 
 namespace tn::bridge {
 
-ThreadState& thread_state() {
-  static thread_local ThreadState state;
-  return state;
-}
+constinit thread_local ThreadState current_thread_state;
 
 int device_count() {
   const int count = tn_device_count();

@@ -6,6 +6,7 @@
 
 #include "bridge.h"
 #include "fallback.h"
+#include "op.h"
 #include "tensors.h"
 
 namespace tn::bridge {
@@ -30,8 +31,20 @@ int check_options(std::optional<at::Layout> layout, std::optional<at::Device> de
 Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
              std::optional<at::Layout> layout, std::optional<at::Device> device,
              std::optional<bool> pin_memory, std::optional<at::MemoryFormat> memory_format) {
-  DeviceScope scope(check_options(layout, device, pin_memory));
+  const int index = check_options(layout, device, pin_memory);
   count_executed(account_empty);
+  const at::ScalarType type = at::dtype_or_default(dtype);
+  auto bytes = static_cast<int64_t>(c10::elementSize(type));
+  bool is_plain = !memory_format || *memory_format == at::MemoryFormat::Contiguous;
+  for (const int64_t extent : size)
+    is_plain = is_plain && extent >= 0 && !__builtin_mul_overflow(bytes, extent, &bytes);
+  if (__builtin_expect(is_plain, 1)) {
+    void* pointer;
+    Tensor tensor = make_block(bytes, type, index, thread_state().stream[index], &pointer);
+    if (size.size() != 1 || size[0] != 0) tensor.unsafeGetTensorImpl()->set_sizes_contiguous(size);
+    return tensor;
+  }
+  DeviceScope scope(index);
   return Tensor(at::detail::empty_generic(size, device_allocator(), kNeuronKeys,
                                           at::dtype_or_default(dtype), memory_format));
 }

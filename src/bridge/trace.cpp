@@ -258,9 +258,9 @@ std::vector<TraceItem> Trace::launch(const Program& program, const std::vector<T
   for (size_t i = 0; i < program.results.size(); ++i) {
     const TraceResultPlan& result = program.results[i];
     if (result.kind != TraceResultPlan::Fresh) continue;
-    at::Tensor tensor = make_result(result.plan, program.device, stream);
-    results.push_back(tensor.mutable_data_ptr());
-    outputs[i] = std::move(tensor);
+    void* pointer;
+    outputs[i] = make_result(result.plan, program.device, stream, &pointer);
+    results.push_back(pointer);
   }
   for (const int param : program.written)
     results.push_back(std::get<at::Tensor>(inputs[param]).mutable_data_ptr());
