@@ -230,6 +230,9 @@ const tn_node_t* tn_reverse(tn_graph_t* graph, const tn_node_t* x, int count,
 // Per dimension: START, LIMIT (exclusive), STRIDE >= 1.
 const tn_node_t* tn_slice(tn_graph_t* graph, const tn_node_t* x, const int64_t* start,
                           const int64_t* limit, const int64_t* stride);
+// Positions |start| .. |limit| - 1 of dimension |dimension|, every |stride|-th; the others whole.
+const tn_node_t* tn_slice_dim(tn_graph_t* graph, const tn_node_t* x, int dimension, int64_t start,
+                              int64_t limit, int64_t stride);
 // |value| has rank 0. LOW and HIGH may be negative (crop); INTERIOR >= 0.
 const tn_node_t* tn_pad(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* value,
                         const int64_t* low, const int64_t* high, const int64_t* interior);

@@ -351,15 +351,8 @@ tn_status_t tn_lower_prelu_backward(tn_lowering_t* l) {
 
 // Half |index| of x along |dim|.
 static const tn_node_t* half_of(const activation_t* a, int dim, int index) {
-  int64_t start[TN_MAX_RANK] = {0}, limit[TN_MAX_RANK], stride[TN_MAX_RANK];
-  for (int d = 0; d < tn_rank(a->x); ++d) {
-    limit[d] = tn_dim(a->x, d);
-    stride[d] = 1;
-  }
   const int64_t half = tn_dim(a->x, dim) / 2;
-  start[dim] = index * half;
-  limit[dim] = start[dim] + half;
-  return tn_slice(a->g, a->x, start, limit, stride);
+  return tn_slice_dim(a->g, a->x, dim, index * half, (index + 1) * half, 1);
 }
 
 static tn_status_t check_halves(const activation_t* a, int dim) {

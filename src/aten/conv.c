@@ -9,15 +9,6 @@ typedef struct geometry {
   int64_t output_padding[3];
 } geometry_t;
 
-// A list of one value stands for all spatial dimensions.
-static bool spatial_list(tn_lowering_t* l, int index, int spatial, int64_t* out) {
-  const int64_t* given;
-  const int count = tn_arg_ints(l, index, &given);
-  if (count != spatial && count != 1) return false;
-  for (int d = 0; d < spatial; ++d) out[d] = given[count == 1 ? 0 : d];
-  return true;
-}
-
 // stride, padding, dilation, transposed, output_padding, groups from argument |first| on.
 static tn_status_t read_geometry(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* weight,
                                  int first, geometry_t* out) {
@@ -33,10 +24,10 @@ static tn_status_t read_geometry(tn_lowering_t* l, const tn_node_t* x, const tn_
   tn_conv_t* conv = &out->conv;
   conv->spatial = spatial;
   conv->batch_groups = 1;
-  if (!spatial_list(l, first, spatial, conv->stride) ||
-      !spatial_list(l, first + 1, spatial, conv->low) ||
-      !spatial_list(l, first + 2, spatial, conv->rhs_dilation) ||
-      !spatial_list(l, first + 4, spatial, out->output_padding))
+  if (!tn_arg_spatial(l, first, spatial, conv->stride) ||
+      !tn_arg_spatial(l, first + 1, spatial, conv->low) ||
+      !tn_arg_spatial(l, first + 2, spatial, conv->rhs_dilation) ||
+      !tn_arg_spatial(l, first + 4, spatial, out->output_padding))
     return TN_DECLINE(
         "convolution: stride, padding, dilation: one value or one per spatial dimension");
   out->is_transposed = tn_arg_bool(l, first + 3, false);
@@ -57,10 +48,15 @@ static tn_status_t read_geometry(tn_lowering_t* l, const tn_node_t* x, const tn_
   return TN_OK;
 }
 
-// Output padding of a stride or more (allowed below the dilation) would be room for another window.
-static int64_t beyond_stride(const geometry_t* geometry, int d) {
-  const int64_t more = geometry->output_padding[d] - (geometry->conv.stride[d] - 1);
-  return geometry->is_transposed && more > 0 ? more : 0;
+// The convolution whose input gradient is this transposed one. Output padding of a stride or more (allowed below the
+// dilation) would be room for another window, which no window of that convolution may reach.
+static tn_conv_t forward_of_transposed(const geometry_t* geometry) {
+  tn_conv_t conv = geometry->conv;
+  for (int d = 0; d < conv.spatial; ++d) {
+    const int64_t beyond_stride = geometry->output_padding[d] - (conv.stride[d] - 1);
+    if (beyond_stride > 0) conv.high[d] -= beyond_stride;
+  }
+  return conv;
 }
 
 enum { CONV_ATTRS = 8 };
@@ -126,10 +122,8 @@ tn_status_t tn_lower_convolution(tn_lowering_t* l) {
                  1;
       if (sizes[d] < 0) return TN_DECLINE("convolution: negative output size");
     }
-    // What the output padding adds beyond a stride no window of that convolution may reach.
-    tn_conv_t restored = *conv;
-    for (int d = 0; d < conv->spatial; ++d) restored.high[d] -= beyond_stride(&geometry, d);
-    y = backward_input(l, &restored, x, weight, sizes);
+    const tn_conv_t forward = forward_of_transposed(&geometry);
+    y = backward_input(l, &forward, x, weight, sizes);
   } else {
     y = tn_convolution(l->graph, x, weight, conv);
   }
@@ -156,15 +150,14 @@ static tn_status_t convolution_backward(tn_lowering_t* l, int first) {
   weight = tn_convert(l->graph, weight, opmath);
   const tn_node_t *dx = NULL, *dweight = NULL, *dbias = NULL;
   const int64_t *x_sizes = x->types[0].dims + 2, *weight_sizes = weight->types[0].dims + 2;
-  tn_conv_t restored = *conv;
-  for (int d = 0; d < conv->spatial; ++d) restored.high[d] -= beyond_stride(&geometry, d);
   if (!geometry.is_transposed) {
     if (mask[0]) dx = backward_input(l, conv, grad, weight, x_sizes);
     if (mask[1]) dweight = backward_weight(l, conv, grad, x, weight_sizes);
   } else {
     // Gradient and input change places: the forward convolution maps grad's space to x's.
-    if (mask[0]) dx = tn_convolution(l->graph, grad, weight, &restored);
-    if (mask[1]) dweight = backward_weight(l, &restored, x, grad, weight_sizes);
+    const tn_conv_t forward = forward_of_transposed(&geometry);
+    if (mask[0]) dx = tn_convolution(l->graph, grad, weight, &forward);
+    if (mask[1]) dweight = backward_weight(l, &forward, x, grad, weight_sizes);
   }
   if (mask[2]) {
     int64_t dims[TN_MAX_RANK];

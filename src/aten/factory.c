@@ -57,9 +57,6 @@ static bool is_integer(const tn_value_t* value) {
   return value->kind != TN_VALUE_SCALAR || value->dtype <= TN_I64;
 }
 
-// A bound as the integer dtype sees it.
-static double whole(double value) { return trunc(value); }
-
 // Arguments |start|, |end|, |step| (-1: absent), and |dtype|. An integer dtype counts with truncated bounds, but only
 // int64 derives the number of elements from them.
 static tn_status_t arange(tn_lowering_t* l, int start, int end, int step, int dtype_index) {
@@ -74,12 +71,12 @@ static tn_status_t arange(tn_lowering_t* l, int start, int end, int step, int dt
   if (dtype == TN_BOOL || tn_dtype_is_complex(dtype))
     return TN_DECLINE("arange of %s", tn_dtype_name(dtype));
   if (dtype == TN_I64) {
-    first = whole(first);
-    last = whole(last);
-    by = whole(by);
+    first = trunc(first);
+    last = trunc(last);
+    by = trunc(by);
   }
   if (by == 0.0 || !isfinite(first) || !isfinite(last) || !isfinite(by) ||
-      (last - first) * by < 0.0 || (is_whole && whole(by) == 0.0))
+      (last - first) * by < 0.0 || (is_whole && trunc(by) == 0.0))
     return TN_DECLINE("upper bound and larger bound inconsistent with step sign");
   const int64_t count = (int64_t)ceil((last - first) / by);
   const tn_type_t type = tn_type_make(is_whole ? TN_I64 : TN_F64, 1, &count);
@@ -124,8 +121,8 @@ tn_status_t tn_lower_linspace(tn_lowering_t* l) {
   if (steps < 0 || tn_dtype_is_complex(dtype) || dtype == TN_BOOL)
     return TN_DECLINE("linspace: number of steps, or dtype");
   if (!tn_dtype_is_float(dtype)) {
-    start = whole(start);
-    end = whole(end);
+    start = trunc(start);
+    end = trunc(end);
   }
   const tn_type_t type = tn_type_make(TN_F64, 1, &steps);
   const double by = steps > 1 ? (end - start) / (double)(steps - 1) : 0.0;

@@ -10,14 +10,7 @@ typedef struct blocks {
 } blocks_t;
 
 static bool two_of(tn_lowering_t* l, int index, int64_t least, int64_t* out) {
-  const int64_t* given;
-  const int count = tn_arg_ints(l, index, &given);
-  if (count != 1 && count != 2) return false;
-  for (int d = 0; d < 2; ++d) {
-    out[d] = given[count == 1 ? 0 : d];
-    if (out[d] < least) return false;
-  }
-  return true;
+  return tn_arg_spatial(l, index, 2, out) && out[0] >= least && out[1] >= least;
 }
 
 // kernel_size, dilation, padding, stride from argument |first| on; |size| is set.

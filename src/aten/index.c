@@ -4,16 +4,21 @@
 #include "aten/index_util.h"
 #include "aten/lowering.h"
 
-static tn_status_t check_index(tn_lowering_t* l, const tn_node_t* index) {
+tn_status_t tn_check_index(tn_lowering_t* l, const tn_node_t* index) {
   if (!index || (tn_dtype_of(index) != TN_I64 && tn_dtype_of(index) != TN_I32))
     return TN_DECLINE("%s: expected int32 or int64 indices", l->op->name);
   return TN_OK;
 }
 
+const tn_node_t* tn_at_least_1d(tn_lowering_t* l, const tn_node_t* x) {
+  const int64_t one = 1;
+  return x && tn_rank(x) == 0 ? tn_reshape(l->graph, x, 1, &one) : x;
+}
+
 // weight, indices, padding_idx, scale_grad_by_freq, sparse
 tn_status_t tn_lower_embedding(tn_lowering_t* l) {
   const tn_node_t *weight = tn_arg_tensor(l, 0), *indices = tn_arg_tensor(l, 1);
-  TN_TRY(check_index(l, indices));
+  TN_TRY(tn_check_index(l, indices));
   if (tn_rank(weight) != 2) return TN_DECLINE("'weight' must be 2-D");
   tn_return(l, tn_take(l->graph, weight, indices, 0, TN_BOUNDS_ERROR));
   return TN_OK;
@@ -23,7 +28,7 @@ tn_status_t tn_lower_embedding(tn_lowering_t* l) {
 tn_status_t tn_lower_embedding_backward(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
   const tn_node_t *grad = tn_arg_tensor(l, 0), *indices = tn_arg_tensor(l, 1);
-  TN_TRY(check_index(l, indices));
+  TN_TRY(tn_check_index(l, indices));
   const bool scales = tn_arg_bool(l, 4, false);
   const int64_t rows = tn_arg_int(l, 2, 0), padding = tn_arg_int(l, 3, -1),
                 width = tn_dim(grad, tn_rank(grad) - 1);
@@ -76,7 +81,7 @@ static const tn_node_t* row_norms(tn_lowering_t* l, const tn_node_t* rows, doubl
 tn_status_t tn_lower_embedding_renorm(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
   const tn_node_t *weight = tn_arg_tensor(l, 0), *indices = tn_arg_tensor(l, 1);
-  TN_TRY(check_index(l, indices));
+  TN_TRY(tn_check_index(l, indices));
   if (tn_rank(weight) != 2 || !tn_dtype_is_float(tn_dtype_of(weight)))
     return TN_DECLINE("%s: expected a table of floating point rows", l->op->name);
   const tn_dtype_t dtype = tn_dtype_of(weight), opmath = tn_opmath_dtype(dtype);
@@ -104,9 +109,9 @@ tn_status_t tn_lower_embedding_renorm(tn_lowering_t* l) {
 tn_status_t tn_lower_index_select(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
   const tn_node_t *x = tn_arg_tensor(l, 0), *index = tn_arg_tensor(l, 2);
-  TN_TRY(check_index(l, index));
+  TN_TRY(tn_check_index(l, index));
   if (tn_rank(index) > 1) return TN_DECLINE("%s: index of more dimensions", l->op->name);
-  const int64_t count = tn_type_element_count(&index->types[0]), one = 1;
+  const int64_t count = tn_type_element_count(&index->types[0]);
   const int dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x));
   index = tn_reshape(g, index, 1, &count);
   if (tn_rank(x) > 0) {
@@ -114,7 +119,7 @@ tn_status_t tn_lower_index_select(tn_lowering_t* l) {
     return TN_OK;
   }
   if (count != 1) return TN_DECLINE("%s: index of one element for a 0-dim input", l->op->name);
-  x = tn_take(g, tn_reshape(g, x, 1, &one), index, 0, TN_BOUNDS_ERROR);
+  x = tn_take(g, tn_at_least_1d(l, x), index, 0, TN_BOUNDS_ERROR);
   tn_return(l, tn_reshape(g, x, 0, NULL));
   return TN_OK;
 }
@@ -131,11 +136,9 @@ tn_status_t tn_lower_gather(tn_lowering_t* l) {
     tn_return(l, tn_constant_splat(g, &type, (tn_scalar_t){0}));
     return TN_OK;
   }
-  TN_TRY(check_index(l, index));
-  // A 0-dim tensor is one of a single element.
-  const int64_t one = 1;
-  if (tn_rank(x) == 0) x = tn_reshape(g, x, 1, &one);
-  if (tn_rank(index) == 0) index = tn_reshape(g, index, 1, &one);
+  TN_TRY(tn_check_index(l, index));
+  x = tn_at_least_1d(l, x);
+  index = tn_at_least_1d(l, index);
   if (tn_rank(x) != tn_rank(index)) return TN_DECLINE("%s: ranks", l->op->name);
   for (int d = 0; d < tn_rank(x); ++d)
     if (d != dim && tn_dim(index, d) > tn_dim(x, d))
@@ -171,7 +174,7 @@ tn_status_t tn_read_indexing(tn_lowering_t* l, const tn_node_t* x, int list, tn_
     if (!item) continue;
     if (tn_dtype_of(item) == TN_BOOL || tn_dtype_of(item) == TN_U8)
       return TN_DECLINE("%s: a mask, whose result size depends on data", l->op->name);
-    TN_TRY(check_index(l, item));
+    TN_TRY(tn_check_index(l, item));
     index[out->count] = tn_convert(g, item, TN_I64);
     out->dim[out->count++] = d;
   }

@@ -21,6 +21,11 @@ typedef struct tn_indexing {
 // Reads the list of index tensors at argument |list|. UNIMPLEMENTED for masks.
 tn_status_t tn_read_indexing(tn_lowering_t* l, const tn_node_t* x, int list, tn_indexing_t* out);
 
+// Declines what is not an int32 or int64 tensor.
+tn_status_t tn_check_index(tn_lowering_t* l, const tn_node_t* index);
+// A 0-dim tensor is indexed as one of a single element.
+const tn_node_t* tn_at_least_1d(tn_lowering_t* l, const tn_node_t* x);
+
 // x with |updates| put at x[.., index[i], ..] along |dim|: updates have x's dims with the index's length at |dim|.
 const tn_node_t* tn_put_rows(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* index,
                              const tn_node_t* updates, int dim, tn_reduce_kind_t kind,

@@ -21,6 +21,11 @@ bool tn_arg_is_none(tn_lowering_t* lowering, int index) {
   return arg_at(lowering, index)->kind == TN_VALUE_NONE;
 }
 
+bool tn_arg_is_number_of(tn_lowering_t* lowering, int index, tn_dtype_t dtype) {
+  const tn_value_t* value = arg_at(lowering, index);
+  return value->kind == TN_VALUE_SCALAR && value->dtype == dtype;
+}
+
 const tn_node_t* tn_arg_tensor(tn_lowering_t* lowering, int index) {
   const tn_value_t* value = arg_at(lowering, index);
   if (value->kind == TN_VALUE_NONE) return NULL;
@@ -127,6 +132,14 @@ int tn_arg_ints(tn_lowering_t* lowering, int index, const int64_t** out_ints) {
   fix_value(lowering, index);
   *out_ints = value->as.ints;
   return value->count;
+}
+
+bool tn_arg_spatial(tn_lowering_t* lowering, int index, int spatial, int64_t* out) {
+  const int64_t* given;
+  const int count = tn_arg_ints(lowering, index, &given);
+  if (count != spatial && count != 1) return false;
+  for (int d = 0; d < spatial; ++d) out[d] = given[count == 1 ? 0 : d];
+  return true;
 }
 
 int tn_arg_list_count(tn_lowering_t* lowering, int index) {

@@ -24,6 +24,8 @@ struct tn_lowering {
 
 // ---- arguments, by position in the schema -----------------------------------------------------------------
 bool tn_arg_is_none(tn_lowering_t* lowering, int index);  // also true beyond the last argument
+// A number given as BOOL, I64, F64 or C128, as |dtype| says.
+bool tn_arg_is_number_of(tn_lowering_t* lowering, int index, tn_dtype_t dtype);
 // The tensor's node; NULL (no error) if the argument is None.
 const tn_node_t* tn_arg_tensor(tn_lowering_t* lowering, int index);
 // Tensor or number as a rank-0 (number) or any-rank (tensor) node of its own dtype; numbers have dtype BOOL, I64, F64
@@ -38,6 +40,8 @@ tn_dtype_t tn_arg_dtype(tn_lowering_t* lowering, int index, tn_dtype_t if_none);
 const char* tn_arg_string(tn_lowering_t* lowering, int index, const char* if_none);
 // Number of ints and their values; a single int counts as a list of one; -1 if None.
 int tn_arg_ints(tn_lowering_t* lowering, int index, const int64_t** out_ints);
+// One value per spatial dimension; a list of one value stands for all. False for a list of another length.
+bool tn_arg_spatial(tn_lowering_t* lowering, int index, int spatial, int64_t* out);
 // Number of list items; item |item| as a tensor node (NULL if None).
 int tn_arg_list_count(tn_lowering_t* lowering, int index);
 const tn_node_t* tn_arg_list_tensor(tn_lowering_t* lowering, int index, int item);

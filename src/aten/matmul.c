@@ -64,17 +64,6 @@ tn_status_t tn_lower_dot(tn_lowering_t* l) {
   return TN_OK;
 }
 
-static bool is_number_of(const tn_lowering_t* l, int index, tn_dtype_t dtype) {
-  return index < l->arg_count && l->args[index].kind == TN_VALUE_SCALAR &&
-         l->args[index].dtype == dtype;
-}
-static bool is_float_number(const tn_lowering_t* l, int index) {
-  return is_number_of(l, index, TN_F64);
-}
-static bool is_bool_number(const tn_lowering_t* l, int index) {
-  return is_number_of(l, index, TN_BOOL);
-}
-
 // beta * self + alpha * y, computed in y's dtype. beta 0 ignores self, NaNs included.
 static tn_status_t add_scaled(tn_lowering_t* l, const tn_node_t* self, const tn_node_t* y,
                               int beta_index, int alpha_index) {
@@ -154,10 +143,10 @@ tn_status_t tn_lower_addr(tn_lowering_t* l) {
   const tn_node_t* y = tn_broadcast_to(g, tn_convert(g, b, opmath), 2, dims);
   if (dtype != TN_BOOL) {
     if (!tn_dtype_is_float(dtype) && !tn_dtype_is_complex(dtype) &&
-        (is_float_number(l, 3) || is_float_number(l, 4)))
+        (tn_arg_is_number_of(l, 3, TN_F64) || tn_arg_is_number_of(l, 4, TN_F64)))
       return TN_DECLINE(
           "For integral input tensors, beta and alpha must not be floating point numbers.");
-    if (is_bool_number(l, 3) || is_bool_number(l, 4))
+    if (tn_arg_is_number_of(l, 3, TN_BOOL) || tn_arg_is_number_of(l, 4, TN_BOOL))
       return TN_DECLINE("Boolean beta and alpha only supported for Boolean results.");
     return add_scaled(l, self, tn_binary(g, TN_OP_MUL, x, y), 3, 4);
   }

@@ -59,23 +59,13 @@ tn_status_t tn_lower_flip(tn_lowering_t* l) {
   return TN_OK;
 }
 
-static const tn_node_t* range_of(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t start,
-                                 int64_t limit) {
-  int64_t starts[TN_MAX_RANK] = {0}, limits[TN_MAX_RANK], steps[TN_MAX_RANK];
-  for (int d = 0; d < tn_rank(x); ++d) {
-    limits[d] = d == dim ? limit : tn_dim(x, d);
-    steps[d] = 1;
-  }
-  starts[dim] = start;
-  return tn_slice(l->graph, x, starts, limits, steps);
-}
-
 static const tn_node_t* roll_one(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t shift) {
   const int64_t extent = tn_dim(x, dim);
   if (extent == 0) return x;
   const int64_t cut = ((-shift % extent) + extent) % extent;
   if (cut == 0) return x;
-  const tn_node_t* parts[] = {range_of(l, x, dim, cut, extent), range_of(l, x, dim, 0, cut)};
+  const tn_node_t* parts[] = {tn_slice_dim(l->graph, x, dim, cut, extent, 1),
+                              tn_slice_dim(l->graph, x, dim, 0, cut, 1)};
   return tn_concat(l->graph, 2, parts, dim);
 }
 

@@ -115,17 +115,6 @@ tn_status_t tn_lower_expand(tn_lowering_t* l) {
   return TN_OK;
 }
 
-static const tn_node_t* slice_one(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t start,
-                                  int64_t limit, int64_t step) {
-  int64_t starts[TN_MAX_RANK], limits[TN_MAX_RANK], steps[TN_MAX_RANK];
-  for (int d = 0; d < tn_rank(x); ++d) {
-    starts[d] = d == dim ? start : 0;
-    limits[d] = d == dim ? limit : tn_dim(x, d);
-    steps[d] = d == dim ? step : 1;
-  }
-  return tn_slice(l->graph, x, starts, limits, steps);
-}
-
 static const tn_node_t* drop_dim(tn_lowering_t* l, const tn_node_t* x, int dim) {
   int64_t dims[TN_MAX_RANK];
   int rank = 0;
@@ -148,7 +137,7 @@ tn_status_t tn_lower_select(tn_lowering_t* l) {
   if (index < -tn_dim(x, dim) || index >= tn_dim(x, dim))
     return TN_DECLINE("select(): index %lld out of range", (long long)index);
   if (index < 0) index += tn_dim(x, dim);
-  tn_return(l, drop_dim(l, slice_one(l, x, dim, index, index + 1, 1), dim));
+  tn_return(l, drop_dim(l, tn_slice_dim(l->graph, x, dim, index, index + 1, 1), dim));
   return TN_OK;
 }
 
@@ -174,7 +163,7 @@ tn_status_t tn_lower_slice(tn_lowering_t* l) {
   const int64_t step = tn_arg_int(l, 4, 1);
   if (step <= 0) return TN_DECLINE("slice step must be positive");
   clip_slice(tn_dim(x, dim), &start, &end);
-  tn_return(l, slice_one(l, x, dim, start, end, step));
+  tn_return(l, tn_slice_dim(l->graph, x, dim, start, end, step));
   return TN_OK;
 }
 
@@ -191,7 +180,8 @@ tn_status_t tn_lower_split(tn_lowering_t* l) {
     return TN_OK;
   }
   for (int64_t start = 0; start < extent; start += size)
-    tn_return(l, slice_one(l, x, dim, start, start + size < extent ? start + size : extent, 1));
+    tn_return(
+        l, tn_slice_dim(l->graph, x, dim, start, start + size < extent ? start + size : extent, 1));
   return TN_OK;
 }
 
@@ -202,7 +192,7 @@ tn_status_t tn_lower_split_with_sizes(tn_lowering_t* l) {
             dim = tn_wrap_dim(l, tn_arg_int(l, 2, 0), tn_rank(x));
   int64_t start = 0;
   for (int i = 0; i < count; ++i) {
-    tn_return(l, slice_one(l, x, dim, start, start + sizes[i], 1));
+    tn_return(l, tn_slice_dim(l->graph, x, dim, start, start + sizes[i], 1));
     start += sizes[i];
   }
   return start == tn_dim(x, dim) ? TN_OK : TN_DECLINE("split_with_sizes: sizes do not add up");
@@ -214,7 +204,7 @@ tn_status_t tn_lower_unbind(tn_lowering_t* l) {
     return TN_DECLINE("unbind: dimension specified as 0 but tensor has no dimensions");
   const int dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(x));
   for (int64_t i = 0; i < tn_dim(x, dim); ++i)
-    tn_return(l, drop_dim(l, slice_one(l, x, dim, i, i + 1, 1), dim));
+    tn_return(l, drop_dim(l, tn_slice_dim(l->graph, x, dim, i, i + 1, 1), dim));
   return TN_OK;
 }
 
@@ -238,13 +228,13 @@ tn_status_t tn_lower_diagonal(tn_lowering_t* l) {
   int64_t count =
       rows - first_row < columns - first_column ? rows - first_row : columns - first_column;
   if (count < 0) count = 0;
-  x = slice_one(l, x, n, count ? first_row : 0, count ? rows : 0, 1);
+  x = tn_slice_dim(l->graph, x, n, count ? first_row : 0, count ? rows : 0, 1);
   for (int d = 0; d < n; ++d) dims[d] = tn_dim(x, d);
   dims[n] = (count ? rows - first_row : 0) * columns;
   x = tn_reshape(l->graph, x, n + 1, dims);
-  tn_return(l, count ? slice_one(l, x, n, first_column,
-                                 first_column + (count - 1) * (columns + 1) + 1, columns + 1)
-                     : slice_one(l, x, n, 0, 0, 1));
+  tn_return(l, count ? tn_slice_dim(l->graph, x, n, first_column,
+                                    first_column + (count - 1) * (columns + 1) + 1, columns + 1)
+                     : tn_slice_dim(l->graph, x, n, 0, 0, 1));
   return TN_OK;
 }
 
@@ -264,7 +254,8 @@ tn_status_t tn_lower_unfold(tn_lowering_t* l) {
   // [.., size, ..] -> [.., 1, .., size]
   for (int d = 0; d < rank; ++d) permutation[d] = d < dim ? d : d == dim ? rank : d;
   for (int64_t i = 0; i < windows; ++i) {
-    const tn_node_t* piece = add_dim(l, slice_one(l, x, dim, i * step, i * step + size, 1), rank);
+    const tn_node_t* piece =
+        add_dim(l, tn_slice_dim(l->graph, x, dim, i * step, i * step + size, 1), rank);
     for (int d = 0; d <= rank; ++d) permutation[d] = d == dim ? rank : d == rank ? dim : d;
     pieces[i] = tn_transpose(l->graph, piece, permutation);
   }
@@ -322,9 +313,10 @@ static const tn_node_t* write_window(tn_lowering_t* l, const tn_node_t* x, const
   if (step == 1) {
     const tn_node_t* pieces[3];
     int n = 0;
-    if (start > 0) pieces[n++] = slice_one(l, x, dim, 0, start, 1);
+    if (start > 0) pieces[n++] = tn_slice_dim(l->graph, x, dim, 0, start, 1);
     if (count > 0) pieces[n++] = source;
-    if (start + count < extent) pieces[n++] = slice_one(l, x, dim, start + count, extent, 1);
+    if (start + count < extent)
+      pieces[n++] = tn_slice_dim(l->graph, x, dim, start + count, extent, 1);
     return n == 0 ? x : n == 1 ? pieces[0] : tn_concat(l->graph, n, pieces, dim);
   }
   tn_type_t type = x->types[0];

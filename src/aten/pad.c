@@ -54,33 +54,20 @@ static const tn_node_t* source_positions(tn_lowering_t* l, const padding_t* p, i
   return tn_constant(l->graph, &type, at);
 }
 
-// Positions |start| .. |limit| - 1 of x along |dim|, backwards if |is_reversed|.
-static const tn_node_t* piece(tn_lowering_t* l, const tn_node_t* x, int dim, int64_t start,
-                              int64_t limit, bool is_reversed) {
-  int64_t starts[TN_MAX_RANK] = {0}, limits[TN_MAX_RANK], steps[TN_MAX_RANK];
-  const int64_t reversed = dim;
-  for (int d = 0; d < tn_rank(x); ++d) {
-    limits[d] = tn_dim(x, d);
-    steps[d] = 1;
-  }
-  starts[dim] = start;
-  limits[dim] = limit;
-  const tn_node_t* part = tn_slice(l->graph, x, starts, limits, steps);
-  return is_reversed ? tn_reverse(l->graph, part, 1, &reversed) : part;
-}
-
 // |count| elements beside x: behind its last position, or before its first.
 static const tn_node_t* edge(tn_lowering_t* l, const padding_t* p, const tn_node_t* x, int dim,
                              int64_t count, bool is_behind) {
-  const int64_t size = tn_dim(x, dim);
-  if (p->is_reflected)
-    return is_behind ? piece(l, x, dim, size - 1 - count, size - 1, true)
-                     : piece(l, x, dim, 1, count + 1, true);
+  tn_graph_t* g = l->graph;
+  const int64_t size = tn_dim(x, dim), reversed = dim;
+  if (p->is_reflected) {
+    const int64_t start = is_behind ? size - 1 - count : 1;
+    return tn_reverse(g, tn_slice_dim(g, x, dim, start, start + count, 1), 1, &reversed);
+  }
   int64_t dims[TN_MAX_RANK];
   memcpy(dims, x->types[0].dims, sizeof(dims));
   dims[dim] = count;
-  const tn_node_t* last = piece(l, x, dim, is_behind ? size - 1 : 0, is_behind ? size : 1, false);
-  return tn_broadcast_to(l->graph, last, tn_rank(x), dims);
+  const int64_t last = is_behind ? size - 1 : 0;
+  return tn_broadcast_to(g, tn_slice_dim(g, x, dim, last, last + 1, 1), tn_rank(x), dims);
 }
 
 // x, padding
@@ -94,7 +81,8 @@ tn_status_t tn_lower_pad_from_input(tn_lowering_t* l) {
     const tn_node_t* parts[3];
     int count = 0;
     if (low > 0) parts[count++] = edge(l, &p, x, dim, low, false);
-    parts[count++] = piece(l, x, dim, low < 0 ? -low : 0, high < 0 ? size + high : size, false);
+    parts[count++] =
+        tn_slice_dim(l->graph, x, dim, low < 0 ? -low : 0, high < 0 ? size + high : size, 1);
     if (high > 0) parts[count++] = edge(l, &p, x, dim, high, true);
     x = count == 1 ? parts[0] : tn_concat(l->graph, count, parts, dim);
   }
@@ -177,12 +165,6 @@ tn_status_t tn_lower_narrow_copy(tn_lowering_t* l) {
   if (start < 0) start += tn_dim(x, dim);
   if (start < 0 || start + length > tn_dim(x, dim))
     return TN_DECLINE("%s: start + length exceeds the dimension", l->op->name);
-  int64_t starts[TN_MAX_RANK] = {0}, limits[TN_MAX_RANK], steps[TN_MAX_RANK];
-  for (int d = 0; d < tn_rank(x); ++d) {
-    limits[d] = d == dim ? start + length : tn_dim(x, d);
-    steps[d] = 1;
-  }
-  starts[dim] = start;
-  tn_return(l, tn_slice(l->graph, x, starts, limits, steps));
+  tn_return(l, tn_slice_dim(l->graph, x, dim, start, start + length, 1));
   return TN_OK;
 }

@@ -10,19 +10,15 @@ static const tn_node_t* scaled(tn_lowering_t* l, const tn_node_t* y, int alpha, 
                    tn_broadcast_to(l->graph, factor, tn_rank(y), y ? y->types[0].dims : NULL));
 }
 
-static bool alpha_has_dtype(tn_lowering_t* l, int alpha, tn_dtype_t dtype) {
-  return alpha < l->arg_count && l->args[alpha].kind == TN_VALUE_SCALAR &&
-         l->args[alpha].dtype == dtype;
-}
-
 static tn_status_t add_or_sub(tn_lowering_t* l, bool is_sub, bool is_reversed) {
   tn_pair_t p = tn_pair_operands(l, false);
   if (tn_dtype_is_complex(p.dtype) && l->args[0].is_wrapped_number)
     return TN_DECLINE("complex number");
-  if (!tn_dtype_is_float(p.dtype) && !tn_dtype_is_complex(p.dtype) && alpha_has_dtype(l, 2, TN_F64))
+  if (!tn_dtype_is_float(p.dtype) && !tn_dtype_is_complex(p.dtype) &&
+      tn_arg_is_number_of(l, 2, TN_F64))
     return TN_DECLINE(
         "For integral input tensors, argument alpha must not be a floating point number.");
-  if (p.dtype != TN_BOOL && alpha_has_dtype(l, 2, TN_BOOL))
+  if (p.dtype != TN_BOOL && tn_arg_is_number_of(l, 2, TN_BOOL))
     return TN_DECLINE("Boolean alpha only supported for Boolean results.");
   if (p.dtype == TN_BOOL) {
     if (is_sub)

@@ -11,14 +11,6 @@ typedef struct pooling {
 
 static int spatial_of(const tn_lowering_t* l) { return strstr(l->op->name, "3d") ? 3 : 2; }
 
-static bool spatial_list(tn_lowering_t* l, int index, int spatial, int64_t* out) {
-  const int64_t* given;
-  const int count = tn_arg_ints(l, index, &given);
-  if (count != spatial && count != 1) return false;
-  for (int d = 0; d < spatial; ++d) out[d] = given[count == 1 ? 0 : d];
-  return true;
-}
-
 // kernel_size, stride, padding from argument |first| on; dilation (if any) and ceil_mode.
 static tn_status_t read_pooling(tn_lowering_t* l, const tn_node_t* x, int first, int dilation,
                                 int ceil_mode, pooling_t* p) {
@@ -28,17 +20,17 @@ static tn_status_t read_pooling(tn_lowering_t* l, const tn_node_t* x, int first,
   if (rank != p->spatial + 1 && rank != p->spatial + 2)
     return TN_DECLINE("%s: rank %d", l->op->name, rank);
   const int64_t* given;
-  if (!spatial_list(l, first, p->spatial, p->kernel) ||
-      !spatial_list(l, first + 2, p->spatial, p->low))
+  if (!tn_arg_spatial(l, first, p->spatial, p->kernel) ||
+      !tn_arg_spatial(l, first + 2, p->spatial, p->low))
     return TN_DECLINE("%s: kernel_size or padding", l->op->name);
   if (tn_arg_ints(l, first + 1, &given) > 0) {
-    if (!spatial_list(l, first + 1, p->spatial, p->stride))
+    if (!tn_arg_spatial(l, first + 1, p->spatial, p->stride))
       return TN_DECLINE("%s: stride", l->op->name);
   } else {
     memcpy(p->stride, p->kernel, sizeof(p->stride));
   }
   for (int d = 0; d < p->spatial; ++d) p->dilation[d] = 1;
-  if (dilation >= 0 && !spatial_list(l, dilation, p->spatial, p->dilation))
+  if (dilation >= 0 && !tn_arg_spatial(l, dilation, p->spatial, p->dilation))
     return TN_DECLINE("%s: dilation", l->op->name);
   const bool is_ceil = tn_arg_bool(l, ceil_mode, false);
   for (int d = 0; d < p->spatial; ++d) {
@@ -123,18 +115,24 @@ tn_status_t tn_lower_max_pool(tn_lowering_t* l) {
   return TN_OK;
 }
 
-// grad, x, kernel_size, stride, padding, dilation, ceil_mode, indices
-tn_status_t tn_lower_max_pool_backward(tn_lowering_t* l) {
-  const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1),
-                  *indices = tn_arg_tensor(l, 7);
+// Each element of |grad| added at its index, in the shape of x.
+static tn_status_t return_max_pool_backward(tn_lowering_t* l, const tn_node_t* grad,
+                                            const tn_node_t* x, const tn_node_t* indices) {
   const int spatial = spatial_of(l);
-  if (!x || tn_rank(x) < spatial || !tn_dtype_is_float(tn_dtype_of(x)))
-    return TN_DECLINE("%s: input", l->op->name);
   const tn_attr_t attr =
       tn_attr_ints(TN_ATTR_SIZES, spatial, x->types[0].dims + tn_rank(x) - spatial);
   const tn_node_t* operands[] = {grad, indices};
   tn_return(l, tn_composite(l->graph, "max_pool_backward", 2, operands, 1, &attr));
   return TN_OK;
+}
+
+// grad, x, kernel_size, stride, padding, dilation, ceil_mode, indices
+tn_status_t tn_lower_max_pool_backward(tn_lowering_t* l) {
+  const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1),
+                  *indices = tn_arg_tensor(l, 7);
+  if (!x || tn_rank(x) < spatial_of(l) || !tn_dtype_is_float(tn_dtype_of(x)))
+    return TN_DECLINE("%s: input", l->op->name);
+  return return_max_pool_backward(l, grad, x, indices);
 }
 
 static int average_attrs(tn_lowering_t* l, const pooling_t* p, int first, tn_attr_t* out) {
@@ -221,19 +219,28 @@ static tn_status_t check_adaptive(tn_lowering_t* l, const tn_node_t* x, int spat
   return TN_OK;
 }
 
+// Checks x; its windows per dimension at argument 1, and the result's type.
+static tn_status_t read_adaptive(tn_lowering_t* l, const tn_node_t* x, int64_t* out,
+                                 tn_type_t* out_type) {
+  const int spatial = spatial_of(l);
+  TN_TRY(check_adaptive(l, x, spatial));
+  if (!tn_arg_spatial(l, 1, spatial, out)) return TN_DECLINE("%s: output_size", l->op->name);
+  *out_type = x->types[0];
+  for (int d = 0; d < spatial; ++d) {
+    if (out[d] < 0) return TN_DECLINE("%s: negative output size", l->op->name);
+    out_type->dims[tn_rank(x) - spatial + d] = out[d];
+  }
+  return TN_OK;
+}
+
 // x, output_size
 tn_status_t tn_lower_adaptive_avg_pool(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const int spatial = spatial_of(l), rank = tn_rank(x);
-  TN_TRY(check_adaptive(l, x, spatial));
   int64_t out[3];
-  if (!spatial_list(l, 1, spatial, out)) return TN_DECLINE("%s: output_size", l->op->name);
+  tn_type_t type;
+  TN_TRY(read_adaptive(l, x, out, &type));
   const tn_dtype_t dtype = tn_dtype_of(x);
-  tn_type_t type = x->types[0];
-  for (int d = 0; d < spatial; ++d) {
-    if (out[d] < 0) return TN_DECLINE("%s: negative output size", l->op->name);
-    type.dims[rank - spatial + d] = out[d];
-  }
   if (tn_type_element_count(&type) == 0) {
     tn_return(l, zeros_of(l, &type));
     return TN_OK;
@@ -298,14 +305,9 @@ tn_status_t tn_lower_adaptive_max_pool(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const int spatial = spatial_of(l), rank = tn_rank(x), lead = rank - spatial;
-  TN_TRY(check_adaptive(l, x, spatial));
   int64_t out[3];
-  if (!spatial_list(l, 1, spatial, out)) return TN_DECLINE("%s: output_size", l->op->name);
-  tn_type_t type = x->types[0];
-  for (int i = 0; i < spatial; ++i) {
-    if (out[i] < 0) return TN_DECLINE("%s: negative output size", l->op->name);
-    type.dims[lead + i] = out[i];
-  }
+  tn_type_t type;
+  TN_TRY(read_adaptive(l, x, out, &type));
   if (tn_type_element_count(&type) == 0) {
     tn_return(l, zeros_of(l, &type));
     type.dtype = TN_I64;
@@ -371,18 +373,13 @@ tn_status_t tn_lower_adaptive_max_pool(tn_lowering_t* l) {
 tn_status_t tn_lower_adaptive_max_pool_backward(tn_lowering_t* l) {
   const tn_node_t *grad = tn_arg_tensor(l, 0), *x = tn_arg_tensor(l, 1),
                   *indices = tn_arg_tensor(l, 2);
-  const int spatial = spatial_of(l);
-  TN_TRY(check_adaptive(l, x, spatial));
+  TN_TRY(check_adaptive(l, x, spatial_of(l)));
   if (tn_rank(grad) != tn_rank(x)) return TN_DECLINE("%s: rank of the gradient", l->op->name);
   if (tn_type_element_count(&grad->types[0]) == 0) {
     tn_return(l, zeros_of(l, &x->types[0]));
     return TN_OK;
   }
-  const tn_attr_t attr =
-      tn_attr_ints(TN_ATTR_SIZES, spatial, x->types[0].dims + tn_rank(x) - spatial);
-  const tn_node_t* operands[] = {grad, indices};
-  tn_return(l, tn_composite(l->graph, "max_pool_backward", 2, operands, 1, &attr));
-  return TN_OK;
+  return return_max_pool_backward(l, grad, x, indices);
 }
 
 // x, indices, output_size[, stride, padding]: every element back at its place among zeros.
@@ -398,11 +395,11 @@ tn_status_t tn_lower_max_unpool(tn_lowering_t* l) {
       tn_type_element_count(&x->types[0]) == 0)
     return TN_DECLINE("%s: input or indices", l->op->name);
   const int64_t* given;
-  if (tn_arg_ints(l, 2, &given) != spatial || !spatial_list(l, 2, spatial, out))
+  if (tn_arg_ints(l, 2, &given) != spatial || !tn_arg_spatial(l, 2, spatial, out))
     return TN_DECLINE("%s: output_size", l->op->name);
   if (spatial == 3) {
     int64_t stride[3];
-    if (tn_arg_ints(l, 3, &given) != 3 || !spatial_list(l, 3, 3, stride) ||
+    if (tn_arg_ints(l, 3, &given) != 3 || !tn_arg_spatial(l, 3, 3, stride) ||
         tn_arg_ints(l, 4, &given) != 3 || stride[0] < 1 || stride[1] < 1 || stride[2] < 1)
       return TN_DECLINE("%s: stride or padding", l->op->name);
   }

@@ -14,15 +14,7 @@ static const tn_node_t* words(tn_lowering_t* l, const tn_type_t* type, int draws
 
 static const tn_node_t* draw(tn_lowering_t* l, const tn_node_t* all, int index) {
   if (!all) return NULL;
-  const int rank = tn_rank(all);
-  int64_t start[TN_MAX_RANK] = {0}, limit[TN_MAX_RANK], step[TN_MAX_RANK];
-  for (int d = 0; d < rank; ++d) {
-    limit[d] = tn_dim(all, d);
-    step[d] = 1;
-  }
-  start[0] = index;
-  limit[0] = index + 1;
-  return tn_reshape(l->graph, tn_slice(l->graph, all, start, limit, step), rank - 1,
+  return tn_reshape(l->graph, tn_slice_dim(l->graph, all, 0, index, index + 1, 1), tn_rank(all) - 1,
                     all->types[0].dims + 1);
 }
 

@@ -24,9 +24,7 @@ static const tn_node_t* rest(tn_lowering_t* l, const tn_node_t* x) {
 static const tn_node_t* gate(tn_lowering_t* l, const tn_node_t* x, int index, int count) {
   if (!x) return NULL;
   const int64_t h = tn_dim(x, 1) / count;
-  const int64_t start[] = {0, index * h}, limit[] = {tn_dim(x, 0), (index + 1) * h},
-                step[] = {1, 1};
-  return tn_slice(l->graph, x, start, limit, step);
+  return tn_slice_dim(l->graph, x, 1, index * h, (index + 1) * h, 1);
 }
 
 static const tn_node_t* with_bias(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* bias) {

@@ -19,12 +19,6 @@ const tn_node_t* tn_put_rows(tn_lowering_t* l, const tn_node_t* x, const tn_node
                     bounds);
 }
 
-static tn_status_t check_index(tn_lowering_t* l, const tn_node_t* index) {
-  if (!index || (tn_dtype_of(index) != TN_I64 && tn_dtype_of(index) != TN_I32))
-    return TN_DECLINE("%s: expected int32 or int64 indices", l->op->name);
-  return TN_OK;
-}
-
 // x[mask] = value with one value is a select.
 static bool is_mask_fill(tn_lowering_t* l, const tn_node_t* x, const tn_node_t* values) {
   const tn_node_t* mask = tn_arg_list_count(l, 1) == 1 ? tn_arg_list_tensor(l, 1, 0) : NULL;
@@ -78,12 +72,6 @@ tn_status_t tn_lower_index_put(tn_lowering_t* l) {
   return TN_OK;
 }
 
-// A 0-dim tensor is indexed as one of a single element.
-static const tn_node_t* at_least_1d(tn_lowering_t* l, const tn_node_t* x) {
-  const int64_t one = 1;
-  return x && tn_rank(x) == 0 ? tn_reshape(l->graph, x, 1, &one) : x;
-}
-
 static tn_status_t return_like(tn_lowering_t* l, const tn_node_t* node, const tn_node_t* like) {
   tn_return(l, like ? tn_reshape(l->graph, node, tn_rank(like), like->types[0].dims) : NULL);
   return TN_OK;
@@ -94,7 +82,6 @@ typedef struct scattering {
   const tn_node_t* self;  // as given
   const tn_node_t *x, *index, *source;
   int dim;
-  bool is_whole;      // the index spans all of x outside |dim|
   bool is_untouched;  // there is no index
   bool is_of_rows;    // the index is a list of positions along |dim|, not an array of x's rank
 } scattering_t;
@@ -110,12 +97,12 @@ static tn_status_t read_rows(tn_lowering_t* l, const tn_node_t* source, scatteri
   memset(out, 0, sizeof(*out));
   const tn_node_t* index = tn_arg_tensor(l, 2);
   out->self = tn_arg_tensor(l, 0);
-  TN_TRY(check_index(l, index));
+  TN_TRY(tn_check_index(l, index));
   out->dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(out->self));
   if (tn_rank(index) > 1 || tn_dtype_of(source) != tn_dtype_of(out->self))
     return TN_DECLINE("%s: index of more dimensions, or source of another dtype", l->op->name);
-  out->x = at_least_1d(l, out->self);
-  out->source = at_least_1d(l, source);
+  out->x = tn_at_least_1d(l, out->self);
+  out->source = tn_at_least_1d(l, source);
   if (tn_rank(out->x) != tn_rank(out->source))
     return TN_DECLINE("%s: rank of the source", l->op->name);
   const int64_t count = tn_type_element_count(&index->types[0]);
@@ -161,7 +148,7 @@ tn_status_t tn_lower_index_fill(tn_lowering_t* l) {
   if (!index || tn_dtype_of(index) != TN_I64 || tn_rank(index) > 1 || tn_rank(value) != 0)
     return TN_DECLINE("%s: expected int64 indices of one dimension and one value", l->op->name);
   const int dim = tn_wrap_dim(l, tn_arg_int(l, 1, 0), tn_rank(self));
-  const tn_node_t* x = at_least_1d(l, self);
+  const tn_node_t* x = tn_at_least_1d(l, self);
   if (!x) return tn_graph_status(l->graph);
   const int64_t count = tn_type_element_count(&index->types[0]);
   int64_t dims[TN_MAX_RANK];
@@ -212,22 +199,20 @@ static tn_status_t read_scattering(tn_lowering_t* l, const tn_node_t* source, sc
     out->is_untouched = true;
     return TN_OK;
   }
-  TN_TRY(check_index(l, index));
-  out->x = at_least_1d(l, out->self);
-  out->index = at_least_1d(l, index);
-  source = at_least_1d(l, source);
+  TN_TRY(tn_check_index(l, index));
+  out->x = tn_at_least_1d(l, out->self);
+  out->index = tn_at_least_1d(l, index);
+  source = tn_at_least_1d(l, source);
   const int rank = tn_rank(out->x);
   if (tn_rank(out->index) != rank || tn_rank(source) != rank)
     return TN_DECLINE("%s: Index tensor must have the same number of dimensions as self tensor",
                       l->op->name);
-  out->is_whole = true;
   int64_t start[TN_MAX_RANK] = {0}, limit[TN_MAX_RANK], step[TN_MAX_RANK];
   for (int d = 0; d < rank; ++d) {
     limit[d] = tn_dim(out->index, d);
     step[d] = 1;
     if (limit[d] > tn_dim(source, d) || (d != out->dim && limit[d] > tn_dim(out->x, d)))
       return TN_DECLINE("%s: size of the index", l->op->name);
-    out->is_whole = out->is_whole && (d == out->dim || limit[d] == tn_dim(out->x, d));
   }
   out->source = tn_slice(l->graph, source, start, limit, step);
   return TN_OK;

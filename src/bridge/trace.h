@@ -41,7 +41,7 @@ enum class IntOp : uint8_t {
   Size,
   Stride,
   Numel,
-#define TN_NUMBER_OP(id, name, kind, is_float) id,
+#define TN_NUMBER_OP(id, name, kind) id,
 #include "trace_number.inc"
 #undef TN_NUMBER_OP
 };

@@ -12,18 +12,18 @@ struct NumberRow {
   IntOp op;
   const char* name;
   NumberKind kind;
-  bool is_float;
+  constexpr bool takes_doubles() const { return kind == FLOATS || kind == TESTS; }
 };
 
 constexpr NumberRow k_rows[] = {
-#define TN_NUMBER_OP(id, name, kind, is_float) {IntOp::id, name, kind, is_float},
+#define TN_NUMBER_OP(id, name, kind) {IntOp::id, name, kind},
 #include "trace_number.inc"
 #undef TN_NUMBER_OP
 };
 
-const NumberRow* find_row(const std::string& name, bool is_float) {
+const NumberRow* find_row(const std::string& name, bool takes_doubles) {
   for (const NumberRow& row : k_rows)
-    if (name == row.name && row.is_float == is_float) return &row;
+    if (name == row.name && row.takes_doubles() == takes_doubles) return &row;
   return nullptr;
 }
 

@@ -76,6 +76,22 @@ const tn_node_t* tn_slice(tn_graph_t* graph, const tn_node_t* x, const int64_t* 
   return tn_graph_build(graph, TN_OP_SLICE, 1, &x, 3, attrs, 1, &type);
 }
 
+const tn_node_t* tn_slice_dim(tn_graph_t* graph, const tn_node_t* x, int dimension, int64_t start,
+                              int64_t limit, int64_t stride) {
+  if (!x) return missing(graph, TN_OP_SLICE);
+  if (dimension < 0 || dimension >= TN_MAX_RANK)
+    return tn_graph_fail(graph, TN_ERROR(TN_INVALID_ARGUMENT, "slice: dimension is %d", dimension));
+  int64_t starts[TN_MAX_RANK] = {0}, limits[TN_MAX_RANK], strides[TN_MAX_RANK];
+  for (int d = 0; d < x->types[0].rank; ++d) {
+    limits[d] = x->types[0].dims[d];
+    strides[d] = 1;
+  }
+  starts[dimension] = start;
+  limits[dimension] = limit;
+  strides[dimension] = stride;
+  return tn_slice(graph, x, starts, limits, strides);
+}
+
 const tn_node_t* tn_pad(tn_graph_t* graph, const tn_node_t* x, const tn_node_t* value,
                         const int64_t* low, const int64_t* high, const int64_t* interior) {
   if (!x) return missing(graph, TN_OP_PAD);

@@ -30,7 +30,7 @@ typedef struct tn_emit {
   LLVMValueRef stride[TN_KERNEL_OPERANDS][TN_KERNEL_LOOPS];  // loaded in the entry block when used
   LLVMValueRef dim[TN_KERNEL_LOOPS];
   LLVMValueRef scalar[TN_KERNEL_INSTRUCTIONS];  // SCALAR instructions, splat, by instruction
-  LLVMValueRef splat[TN_KERNEL_INSTRUCTIONS];   // hoisted loads of SCALAR operands, or NULL
+  LLVMValueRef splat[TN_KERNEL_INSTRUCTIONS];   // what is the same along the vector loop, or NULL
   LLVMValueRef value[TN_KERNEL_INSTRUCTIONS];
   LLVMValueRef stage[TN_KERNEL_OPERANDS];  // stack buffer of one vector, made on demand
 
@@ -38,8 +38,9 @@ typedef struct tn_emit {
   LLVMValueRef index;      // i64, elements from base
   LLVMValueRef remaining;  // NULL in full vectors, else i64: lanes that exist
   LLVMValueRef mask;       // <lanes x i1>, with remaining
-  bool
-      is_uniform;  // POINT phase under a reduced vector loop: all lanes equal, stores write one element
+  // All lanes are equal: functions are called for one, stores write one element. POINT phases under a reduced vector
+  // loop, and what is hoisted out of a vector loop.
+  bool is_uniform;
 
   char* error;  // first problem, TN_CODEGEN_ERROR_SIZE bytes
   int code;     // tn_code_t

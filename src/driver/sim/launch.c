@@ -15,8 +15,8 @@ enum {
   // wake a worker and wait for it.
   SERIAL_COST = 48 << 10,
   TASK_COST = 24 << 10,
-  VECTOR_CHUNK =
-      64,  // a task along the vector loop has a multiple of these elements: whole cache lines and vectors
+  // A task along the vector loop has a multiple of these elements: whole cache lines and vectors.
+  VECTOR_CHUNK = 64,
   OUTER_TASKS = 16,  // with fewer outer points the vector loop is cut as well, if it can be
 };
 

@@ -24,36 +24,11 @@ static bool writes_strides(const tn_node_t* node) {
   return adapter && adapter->writes_strides;
 }
 
-static bool is_listed(const int64_t* list, int64_t count, int64_t value) {
-  for (int64_t i = 0; i < count; ++i)
-    if (list[i] == value) return true;
-  return false;
-}
-
-// Whether an operand's summed dimensions are neighbours, and its kept ones too: then the product has a kernel, whatever
-// the layout. Else it may be the interpreter's, which adds nothing.
-static bool has_neighbours(const tn_node_t* node, int operand) {
-  int64_t summed_count = 0, batch_count = 0;
-  const int64_t* summed =
-      tn_node_ints(node, operand ? TN_ATTR_RHS_CONTRACT : TN_ATTR_LHS_CONTRACT, &summed_count);
-  const int64_t* batch =
-      tn_node_ints(node, operand ? TN_ATTR_RHS_BATCH : TN_ATTR_LHS_BATCH, &batch_count);
-  for (int64_t i = 1; i < summed_count; ++i)
-    if (summed[i] != summed[i - 1] + 1) return false;
-  int last = -1;
-  for (int d = 0; d < node->operands[operand]->types[0].rank; ++d) {
-    if (is_listed(summed, summed_count, d) || is_listed(batch, batch_count, d)) continue;
-    if (last >= 0 && d != last + 1) return false;
-    last = d;
-  }
-  return true;
-}
-
-// A product takes any addend, a convolution one value per channel.
+// A product takes any addend (the interpreter's, which it may come to, none), a convolution one value per channel.
 static bool takes_addend(const tn_node_t* node, const tn_plan_view_t* addend) {
   const tn_dtype_t dtype = node->types[0].dtype;
   if (!tn_whole_find(node) || (dtype != TN_F32 && dtype != TN_F64)) return false;
-  if (node->op == TN_OP_DOT_GENERAL) return has_neighbours(node, 0) && has_neighbours(node, 1);
+  if (node->op == TN_OP_DOT_GENERAL) return tn_whole_dot_fits_any_layout(node);
   for (int d = 0; d < addend->type.rank; ++d)
     if (addend->type.dims[d] != 1 && addend->strides[d] != (d == 1)) return false;
   return true;

@@ -59,4 +59,8 @@ extern const tn_whole_adapter_t tn_whole_attention[];
 extern const tn_whole_adapter_t tn_whole_window[];
 extern const tn_whole_adapter_t tn_whole_checks[];
 
+// Whether each operand's summed dimensions are neighbours, and its kept ones too: then a product has a kernel, whatever
+// the layout.
+bool tn_whole_dot_fits_any_layout(const tn_node_t* node);
+
 #endif  // TN_DRIVER_SIM_WHOLE_H_

@@ -60,6 +60,23 @@ static bool dot_takes_view(const tn_node_t* node, int operand, const tn_plan_vie
          merge_group(view, side.free_count, side.free, &extent, &stride);
 }
 
+static bool are_neighbours(int count, const int64_t* dims) {
+  for (int i = 1; i < count; ++i)
+    if (dims[i] != dims[i - 1] + 1) return false;
+  return true;
+}
+
+bool tn_whole_dot_fits_any_layout(const tn_node_t* node) {
+  for (int operand = 0; operand < 2; ++operand) {
+    dot_side_t side;
+    split_side(node, operand, &side);
+    if (!are_neighbours(side.contract_count, side.contract) ||
+        !are_neighbours(side.free_count, side.free))
+      return false;
+  }
+  return true;
+}
+
 typedef struct dot {
   tn_gemm_t gemm;
   bool has_bias;
