@@ -10,6 +10,12 @@ static const tn_node_t* scaled(tn_lowering_t* l, const tn_node_t* y, int alpha, 
                    tn_broadcast_to(l->graph, factor, tn_rank(y), y ? y->types[0].dims : NULL));
 }
 
+static bool is_bool(tn_lowering_t* l, int index) {
+  if (tn_arg_is_number_of(l, index, TN_BOOL)) return true;
+  const tn_node_t* x = tn_arg_tensor(l, index);
+  return x && tn_dtype_of(x) == TN_BOOL;
+}
+
 static tn_status_t add_or_sub(tn_lowering_t* l, bool is_sub, bool is_reversed) {
   tn_pair_t p = tn_pair_operands(l, false);
   if (tn_dtype_is_complex(p.dtype) && l->args[0].is_wrapped_number)
@@ -18,11 +24,11 @@ static tn_status_t add_or_sub(tn_lowering_t* l, bool is_sub, bool is_reversed) {
       tn_arg_is_number_of(l, 2, TN_F64))
     return TN_DECLINE(
         "For integral input tensors, argument alpha must not be a floating point number.");
+  if (is_sub && (is_bool(l, 0) || is_bool(l, 1)))
+    return TN_DECLINE("Subtraction, the `-` operator, with a bool tensor is not supported");
   if (p.dtype != TN_BOOL && tn_arg_is_number_of(l, 2, TN_BOOL))
     return TN_DECLINE("Boolean alpha only supported for Boolean results.");
   if (p.dtype == TN_BOOL) {
-    if (is_sub)
-      return TN_DECLINE("Subtraction, the `-` operator, with a bool tensor is not supported");
     // alpha is a truth value too
     const bool is_added = tn_arg_is_none(l, 2) || tn_arg_double(l, 2, 1.0) != 0.0;
     tn_return(l, is_added ? tn_binary(l->graph, TN_OP_OR, p.x, p.y) : p.x);

@@ -283,17 +283,26 @@ class Builder {
     return -1;
   }
 
-  std::vector<StrideOperand> operands() const {
+  // The tensors that decide the strides of result |result|: those of the call, or of its own place in every list where
+  // lists give a list (_foreach_*).
+  std::vector<StrideOperand> operands(int result) const {
     std::vector<StrideOperand> list;
+    const bool is_by_item = info_.args[0].kind == ArgKind::TensorList &&
+                            !info_.returns_list.empty() && info_.returns_list[0];
+    int arg = -1, item = 0;
     for (const FlatTensor& flat : call_.tensors) {
+      item = flat.arg == arg ? item + 1 : 0;
+      arg = flat.arg;
       if (info_.args[flat.arg].functional < 0) continue;
+      if (is_by_item && info_.args[flat.arg].kind == ArgKind::TensorList && item != result)
+        continue;
       list.push_back({flat.tensor->sizes().data(), flat.tensor->strides().data(),
                       static_cast<int>(flat.tensor->dim())});
     }
     return list;
   }
 
-  void fresh_result(Plan& plan, const tn_node_t* node) {
+  void fresh_result(Plan& plan, const tn_node_t* node, int index) {
     const tn_type_t& type = node->types[0];
     ResultPlan result = {};
     result.kind = ResultPlan::Allocate;
@@ -301,8 +310,8 @@ class Builder {
     result.rank = static_cast<int16_t>(type.rank);
     result.sizes.assign(type.dims, type.dims + type.rank);
     result.strides.resize(type.rank);
-    layout_strides(static_cast<tn_layout_rule_t>(info_.row->layout), operands(), memory_format(),
-                   type.rank, type.dims, result.strides.data());
+    layout_strides(static_cast<tn_layout_rule_t>(info_.row->layout), operands(index),
+                   memory_format(), type.rank, type.dims, result.strides.data());
     result.bytes = static_cast<int64_t>(tn_dtype_size(type.dtype)) * tn_type_element_count(&type);
     int64_t next = 1;
     result.is_contiguous = true;
@@ -341,7 +350,7 @@ class Builder {
       if (!c10::canCast(to_torch(type.dtype), target.scalar_type())) return false;
       at::native::resize_output(target, sizes);
       std::vector<int64_t> strides(type.rank);
-      layout_strides(static_cast<tn_layout_rule_t>(info_.row->layout), operands(), memory_format(),
+      layout_strides(static_cast<tn_layout_rule_t>(info_.row->layout), operands(0), memory_format(),
                      type.rank, type.dims, strides.data());
       target.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
       out_again = true;
@@ -403,7 +412,7 @@ class Builder {
     }
     for (int i = 0; i < fresh; ++i) {
       if (results[i].kind == TN_VALUE_TENSOR && results[i].node) {
-        fresh_result(plan, results[i].node);
+        fresh_result(plan, results[i].node, i);
       } else {
         ResultPlan plain = {};
         plain.kind =
