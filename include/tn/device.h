@@ -29,6 +29,9 @@ tn_status_t tn_device_check(int device);
 // "Neuron OOM: requested_size=" and lists the largest live blocks.
 tn_status_t tn_heap_allocate(int device, size_t size, int64_t stream, void** out_pointer);
 void tn_heap_free(void* pointer);  // NULL is allowed; any thread
+// Counts memory of others that holds tensors of a device (results of CPU kernels, taken over without a copy) in the
+// statistics: as an allocation, and as reserved. The limit does not bound it.
+void tn_heap_count_foreign(int device, size_t size, bool is_freed);
 // Defers reuse of the block until work queued so far on |stream| has passed.
 void tn_heap_record_stream(void* pointer, int64_t stream);
 // Gives unused segments back to the system.

@@ -1,5 +1,9 @@
 """Registration of the device with PyTorch, once per process."""
 
+import contextlib
+import warnings
+from multiprocessing.reduction import ForkingPickler
+
 import torch
 
 _is_registered = False
@@ -16,6 +20,25 @@ def register() -> None:
     torch._register_device_module("neuron", _device)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     _patch_dlpack()
+    _register_reducers()
+    for text in _C._option_complaints():
+        with contextlib.suppress(UserWarning):  # under -W error `import torch` must still work
+            warnings.warn(f"torch_neuronx: {text}", stacklevel=2)
+
+
+def _register_reducers() -> None:
+    # PyTorch's own reducer would fail with "_share_fd_: only available on CPU".
+    original = torch.multiprocessing.reductions.reduce_tensor
+
+    def reduce(tensor: torch.Tensor) -> tuple:
+        if tensor.device.type == "neuron":
+            raise RuntimeError(
+                "A tensor on neuron cannot be sent to another process: send tensor.cpu() and move it to the device there"
+            )
+        return original(tensor)
+
+    for kind in (torch.Tensor, torch.nn.Parameter):
+        ForkingPickler.register(kind, reduce)
 
 
 def _patch_dlpack() -> None:

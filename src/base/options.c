@@ -199,3 +199,19 @@ const char* tn_options_complaint(int index) {
   value_of((tn_option_t)0);
   return index >= 0 && index < complaint_count ? complaints[index] : NULL;
 }
+
+static int find_option(const char* name) {
+  for (int i = 0; i < TN_OPTION_COUNT; ++i)
+    if (strcmp(infos[i].name, name) == 0) return i;
+  return -1;
+}
+
+const char* tn_options_text(const char* name) {
+  const int option = find_option(name);
+  return option < 0 ? NULL : tn_option_string((tn_option_t)option);
+}
+
+int64_t tn_options_int(const char* name) {
+  const int option = find_option(name);
+  return option < 0 ? 0 : tn_option_int((tn_option_t)option);
+}

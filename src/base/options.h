@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tn/options.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -43,9 +45,7 @@ const tn_option_info_t* tn_option_info(tn_option_t option);
 
 // Reads the environment again (after os.environ changed); strings handed out before stay valid.
 void tn_options_reread(void);
-// Complaints of the last reading: misspelt TORCH_NEURONX_* names with the nearest name, values of the wrong type.
-// They are logged once as warnings. NULL past the last one. Valid until the next reading.
-const char* tn_options_complaint(int index);
+// What tn/options.h lists as complaints is also logged, once.
 
 #ifdef __cplusplus
 }

@@ -4,12 +4,12 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
 
 #include "account.h"
+#include "tn/options.h"
 
 namespace tn::bridge {
 namespace {
@@ -26,9 +26,9 @@ Accounts& accounts() {
 }
 
 FallbackMode mode_from_environment() {
-  const char* value = std::getenv("TORCH_NEURONX_FALLBACK");
-  if (value && !std::strcmp(value, "silent")) return FallbackMode::Silent;
-  if (value && !std::strcmp(value, "error")) return FallbackMode::Error;
+  const char* value = tn_options_text("TORCH_NEURONX_FALLBACK");
+  if (!std::strcmp(value, "silent")) return FallbackMode::Silent;
+  if (!std::strcmp(value, "error")) return FallbackMode::Error;
   return FallbackMode::Warn;
 }
 std::atomic<FallbackMode>& mode_state() {
@@ -117,10 +117,8 @@ void count_fallback(OpAccount* account, const std::string& reason, int64_t bytes
 FallbackMode fallback_mode() { return mode_state().load(std::memory_order_relaxed); }
 void set_fallback_mode(FallbackMode mode) { mode_state() = mode; }
 bool fallback_only_for_unimplemented() {
-  static const bool value = [] {
-    const char* text = std::getenv("TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS");
-    return text && *text == '1';
-  }();
+  static const bool value =
+      tn_options_int("TORCH_NEURONX_FALLBACK_ONLY_FOR_UNIMPLEMENTED_OPS") != 0;
   return value;
 }
 

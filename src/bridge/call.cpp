@@ -53,7 +53,10 @@ struct Encoder {
         return odd("argument on another device");
       is_host = impl->dim() == 0 && !is_written;
     }
-    if (impl->is_conj() || impl->is_neg()) return odd("lazily conjugated or negated argument");
+    if (impl->is_conj() || impl->is_neg()) {
+      call.is_lazy = !is_written;
+      return odd("lazily conjugated or negated argument");
+    }
     const c10::IntArrayRef sizes = impl->sizes();
     reserve(sizes.size() * 2);
     const bool is_contiguous = impl->is_contiguous();
@@ -205,7 +208,7 @@ void call_encode(Call& call, const ThreadState& state, const OpInfo& info, const
   call.args = args;
   call.tensors.clear();
   call.device = -1;
-  call.is_odd = false;
+  call.is_odd = call.is_lazy = false;
   call.odd_reason = nullptr;
   Encoder encoder(call, info.value_mask.load(std::memory_order_relaxed));
   const ArgInfo* infos = info.args.data();

@@ -1,4 +1,5 @@
 // nonzero, masked_select, equal, batch norm, and the choice of attention.
+#include "tn/options.h"
 #include "composites.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -36,8 +37,6 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
-
-#include <cstdlib>
 
 #include "bridge.h"
 #include "fallback.h"
@@ -243,10 +242,7 @@ void assert_async(const Tensor& self) { assert_async_message(self, ""); }
 int64_t fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value,
                          const std::optional<Tensor>& mask, double dropout, bool,
                          std::optional<double>, bool) {
-  static const bool is_enabled = [] {
-    const char* text = std::getenv("TORCH_NEURONX_ENABLE_NKI_SDPA");
-    return !text || *text != '0';
-  }();
+  static const bool is_enabled = tn_options_int("TORCH_NEURONX_ENABLE_NKI_SDPA") != 0;
   const bool mask_has_grad = mask && mask->defined() && mask->requires_grad();
   const auto fits = [&](const Tensor& tensor) {
     return tensor.dim() == 4 && tensor.scalar_type() == query.scalar_type() && !tensor.is_nested();

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <mutex>
 #include <shared_mutex>
+#include <sstream>
 #include <string_view>
 #include <unordered_map>
 
@@ -56,11 +57,22 @@ bool is_cpu_result(std::string_view name, size_t index) {
   return name == "aten::_pack_padded_sequence" && index == 1;
 }
 
-void release_storage(void* context) { delete static_cast<c10::Storage*>(context); }
+// CPU memory as a device's: counted with it as long as a tensor of the device uses it.
+struct Adopted {
+  c10::Storage storage;
+  int device;
+  size_t size;
+};
+void release_adopted(void* context) {
+  auto* adopted = static_cast<Adopted*>(context);
+  tn_heap_count_foreign(adopted->device, adopted->size, true);
+  delete adopted;
+}
 
 c10::DataPtr wrap_storage(const c10::Storage& storage, int device) {
-  auto* keeper = new c10::Storage(storage);
-  return {const_cast<void*>(storage.data()), keeper, &release_storage,
+  auto* adopted = new Adopted{storage, device, storage.nbytes()};
+  tn_heap_count_foreign(device, adopted->size, false);
+  return {const_cast<void*>(storage.data()), adopted, &release_adopted,
           c10::Device(kNeuron, static_cast<c10::DeviceIndex>(device))};
 }
 
@@ -74,16 +86,27 @@ Tensor make_tensor(c10::Storage storage, c10::DispatchKey key, const Tensor& lik
   return tensor;
 }
 
+// Tensors of other kinds have no counterpart on the device: says which operator met one, and what works.
+void check_kind(const Tensor& tensor, const char* what, const c10::OperatorHandle* op) {
+  if (__builtin_expect(tensor.layout() == c10::kStrided && !tensor.is_quantized(), 1)) return;
+  std::ostringstream kind;
+  if (tensor.is_quantized()) kind << "quantized (" << tensor.scalar_type() << ")";
+  else kind << tensor.layout();
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "neuron: ", op ? op->schema().name() : "copy", " has a ",
+                              kind.str(), " ", what,
+                              "; tensors on neuron are dense (strided), so run it on the CPU");
+}
+
 // The aliases of one call.
 class Session {
  public:
-  explicit Session(int device) : device_(device) {}
+  explicit Session(int device, const c10::OperatorHandle* op = nullptr)
+      : device_(device), op_(op) {}
 
   Tensor alias(const Tensor& original, bool is_written) {
     for (const Entry& entry : entries_)
       if (entry.original.is_same(original)) return entry.cpu;
-    TORCH_CHECK_NOT_IMPLEMENTED(original.layout() == c10::kStrided,
-                                "neuron: only strided tensors are supported");
+    check_kind(original, "argument", op_);
     Tensor cpu =
         make_tensor(alias_storage(original.storage(), is_written), c10::DispatchKey::CPU, original);
     if (original.unsafeGetTensorImpl()->is_wrapped_number())
@@ -98,9 +121,7 @@ class Session {
     if (!cpu.defined() || !cpu.device().is_cpu()) return cpu;
     for (const Entry& entry : entries_)
       if (entry.cpu.is_same(cpu)) return entry.original;
-    TORCH_CHECK_NOT_IMPLEMENTED(cpu.layout() == c10::kStrided,
-                                "neuron: only strided tensors are supported, and the result is ",
-                                cpu.layout());
+    check_kind(cpu, "result", op_);
     for (const Shared& shared : storages_)
       if (shared.cpu.unsafeGetStorageImpl() == cpu.storage().unsafeGetStorageImpl())
         return make_tensor(
@@ -158,6 +179,7 @@ class Session {
   }
 
   int device_;
+  const c10::OperatorHandle* op_;
   int64_t bytes_ = 0;
   c10::SmallVector<Entry, 6> entries_;
   c10::SmallVector<Shared, 6> storages_;
@@ -333,7 +355,7 @@ void call_cpu_kernel(const c10::OperatorHandle& op, Stack* stack, int64_t* out_b
   const int device = find_device(op, *stack);
   check(tn_device_synchronize(device));
   DeviceScope scope(device);
-  Session session(device);
+  Session session(device, &op);
   const size_t count = schema.arguments().size();
   IValue* args = stack->data() + (stack->size() - count);
   for (size_t i = 0; i < count; ++i)

@@ -3,9 +3,9 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 
-#include <cstdlib>
 #include <cstring>
 
+#include "tn/options.h"
 #include "bridge.h"
 
 namespace tn::bridge {
@@ -19,10 +19,7 @@ Stream make_stream(int device, int64_t id) {
   return Stream(Stream::UNSAFE, Device(kNeuron, static_cast<DeviceIndex>(device)), id);
 }
 
-bool is_host_target() {
-  const char* target = std::getenv("TORCH_NEURONX_TARGET");
-  return target && !std::strcmp(target, "host");
-}
+bool is_host_target() { return !std::strcmp(tn_options_text("TORCH_NEURONX_TARGET"), "host"); }
 
 struct NeuronGuard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kNeuron; }

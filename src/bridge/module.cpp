@@ -3,9 +3,11 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "account.h"
+#include "tn/options.h"
 #include "bridge.h"
 #include "generator.h"
 #include "module.h"
+#include "tensors.h"
 #include "tn/kernel_program.h"
 
 namespace py = pybind11;
@@ -85,6 +87,44 @@ py::dict kernel_stats() {
   return flat;
 }
 
+// What the beta's tests read. Nothing is evicted from the memory cache: code without sizes stays small.
+py::dict compilation_cache_stats() {
+  tn_kernel_cache_stats_t stats = {};
+  tn_kernel_cache_stats(&stats);
+  const int64_t misses = stats.disk_hits + stats.generated + stats.failures;
+  const int64_t lookups = stats.memory_hits + misses;
+  const int64_t limit = tn_options_int("NEURON_COMPILATION_CACHE_MAX_SIZE_MB") << 20;
+  py::dict flat;
+  flat["total_entries"] = stats.entries;
+  flat["in_memory_hits"] = stats.memory_hits;
+  flat["in_memory_misses"] = misses;
+  flat["persistent_hits"] = stats.disk_hits;
+  flat["persistent_misses"] = stats.generated + stats.failures;
+  flat["cache_hits"] = stats.memory_hits + stats.disk_hits;
+  flat["cache_misses"] = stats.generated + stats.failures;
+  flat["hit_rate"] = lookups ? static_cast<double>(stats.memory_hits + stats.disk_hits) /
+                                   static_cast<double>(lookups)
+                             : 0.0;
+  flat["memory_usage_bytes"] = stats.code_bytes;
+  flat["total_compilation_time_ms"] = static_cast<double>(stats.generate_ns) / 1e6;
+  flat["evictions_performed"] = 0;
+  flat["total_compilations"] = stats.generated;
+  flat["max_cache_size_bytes"] = limit;
+  flat["max_cache_entries"] = tn_options_int("NEURON_COMPILATION_CACHE_MAX_ENTRIES");
+  flat["memory_utilization_ratio"] =
+      limit ? static_cast<double>(stats.code_bytes) / static_cast<double>(limit) : 0.0;
+  return flat;
+}
+
+// Copies between host and device that name their direction.
+void copy_checked(const at::Tensor& src, at::Tensor dst, bool non_blocking, bool to_device) {
+  const at::Tensor &host = to_device ? src : dst, &device = to_device ? dst : src;
+  TORCH_CHECK(host.device().is_cpu() && device.device().type() == kNeuron, "expected a copy from ",
+              to_device ? "cpu to neuron" : "neuron to cpu", ", got ", src.device(), " to ",
+              dst.device());
+  copy_into(dst, src, non_blocking);
+}
+
 py::object default_generator_object(int device) {
   return py::reinterpret_steal<py::object>(THPGenerator_Wrap(default_generator(device)));
 }
@@ -92,6 +132,12 @@ py::object default_generator_object(int device) {
 }  // namespace
 
 PYBIND11_MODULE(_C, m) {
+  m.def("_option_complaints", [] {
+    std::vector<std::string> texts;
+    while (const char* text = tn_options_complaint(static_cast<int>(texts.size())))
+      texts.emplace_back(text);
+    return texts;
+  });
   m.def("_op_report", &op_report);
   m.def("_op_names", &op_names);
   m.def("_clear_op_tracking", &clear_accounts);
@@ -135,6 +181,22 @@ PYBIND11_MODULE(_C, m) {
     tn_heap_info(device_index({kNeuron, static_cast<c10::DeviceIndex>(device)}), &free, &total);
     return std::make_pair(free, total);
   });
+  m.def("_get_compilation_cache_stats", &compilation_cache_stats);
+  m.def("_vnc_count", &device_count);
+  m.def("_get_vnc_id",
+        [](int device) { return device_index({kNeuron, static_cast<c10::DeviceIndex>(device)}); });
+  m.def(
+      "_nrt_copy_cpu_to_neuron_tensor",
+      [](const at::Tensor& src, const at::Tensor& dst, bool non_blocking) {
+        copy_checked(src, dst, non_blocking, true);
+      },
+      py::arg("src"), py::arg("dst"), py::arg("non_blocking") = false);
+  m.def(
+      "_nrt_copy_neuron_to_cpu_tensor",
+      [](const at::Tensor& src, const at::Tensor& dst, bool non_blocking) {
+        copy_checked(src, dst, non_blocking, false);
+      },
+      py::arg("src"), py::arg("dst"), py::arg("non_blocking") = false);
   m.def("_set_memory_limit", &tn_heap_set_limit);
   m.def("_get_default_generator", &default_generator_object, py::arg("device_index") = -1);
   m.def("_thread_count", &tn_device_thread_count);

@@ -7,6 +7,7 @@
 
 #include "fallback.h"
 #include "generator.h"
+#include "tensors.h"
 
 namespace tn::bridge {
 namespace {
@@ -146,6 +147,31 @@ void put_results(const OpInfo& info, Stack* stack, c10::SmallVectorImpl<IValue>&
   for (IValue& result : results) stack->push_back(std::move(result));
 }
 
+// Replaces conjugated and negated views that are read by tensors with their values. False if there are none.
+bool materialise_arguments(const OpInfo& info, Stack* stack) {
+  IValue* args = stack->data() + (stack->size() - info.args.size());
+  const auto is_lazy = [](const IValue& value) {
+    return value.isTensor() && value.toTensor().defined() &&
+           value.toTensor().device().type() == kNeuron &&
+           (value.toTensor().is_conj() || value.toTensor().is_neg());
+  };
+  bool is_changed = false;
+  for (size_t i = 0; i < info.args.size(); ++i) {
+    if (info.args[i].is_written) continue;
+    if (is_lazy(args[i])) {
+      args[i] = materialise(args[i].toTensor());
+      is_changed = true;
+    } else if (args[i].isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const IValue& item : args[i].toListRef())
+        list.push_back(is_lazy(item) ? materialise(item.toTensor()) : item.toTensor());
+      args[i] = std::move(list);
+      is_changed = true;
+    }
+  }
+  return is_changed;
+}
+
 void fall_back(const c10::OperatorHandle& op, const OpInfo& info, Stack* stack,
                const std::string& reason) {
   run_on_cpu(op, stack, info.account, reason, info.row != nullptr);
@@ -227,7 +253,12 @@ void run_operator(const c10::OperatorHandle& op, OpInfo& info, PlanCache& cache,
     if (device.type() != kNeuron || (device.has_index() && device.index() != call.device))
       return op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
   }
-  if (__builtin_expect(call.is_odd, 0)) return fall_back(op, info, stack, call.odd_reason);
+  if (__builtin_expect(call.is_odd, 0)) {
+    if (!call.is_lazy || !materialise_arguments(info, stack))
+      return fall_back(op, info, stack, call.odd_reason);
+    call_encode(call, state, info, args);
+    if (call.is_odd) return fall_back(op, info, stack, call.odd_reason);
+  }
   Plan* plan = recent_slot(scratch, cache, call.hash);
   if (__builtin_expect(!is_plan_of(plan, cache, call), 0)) {
     plan = cache.find(call.key.data(), call.key.size(), call.hash);

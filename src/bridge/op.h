@@ -148,7 +148,8 @@ struct Call {
   c10::SmallVector<uint64_t, 64> key;
   uint64_t hash;
   int device;
-  bool is_odd;  // something the fast path must leave to the CPU (|odd_reason|)
+  bool is_odd;   // something the fast path must leave to the CPU (|odd_reason|)
+  bool is_lazy;  // odd, because an argument that is read is a conjugated or negated view
   const char* odd_reason;
 };
 

@@ -1,8 +1,9 @@
 #include "kernels/isa.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/options.h"
 
 static const char* const kNames[TN_ISA_LEVEL_COUNT] = {"generic", "avx2", "avx512"};
 
@@ -22,8 +23,8 @@ static tn_isa_t isa_detect(void) {
     }
   }
 #endif
-  const char* cap = getenv("TN_ISA");
-  for (int i = 0; cap != NULL && i < (int)best; ++i) {
+  const char* cap = tn_option_string(TN_OPTION_TN_ISA);
+  for (int i = 0; i < (int)best; ++i) {
     if (strcmp(cap, kNames[i]) == 0) best = (tn_isa_t)i;
   }
   return best;

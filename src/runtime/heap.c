@@ -172,6 +172,33 @@ void tn_heap_free(void* pointer) {
   tn_mutex_unlock(&heap->lock);
 }
 
+void tn_heap_count_foreign(int device, size_t size, bool is_freed) {
+  tn_heap_t* heap = tn_heap_of(device);
+  if (size == 0 || tn_device_is_in_bad_fork()) return;
+  if (!heap) {
+    tn_status_t status = tn_device_check(device);
+    if (!status) status = create_heap(device, &heap);
+    tn_status_free(status);
+    if (!heap) return;
+  }
+  const int pool = size < TN_SMALL_LIMIT ? TN_SMALL : TN_LARGE;
+  const int64_t bytes = (int64_t)size;
+  tn_heap_stats_t* stats = &heap->stats;
+  tn_stat_t* const sizes[] = {stats->allocated_bytes, stats->requested_bytes,
+                              stats->reserved_bytes};
+  tn_mutex_lock(&heap->lock);
+  if (is_freed) tn_stat_subtract(stats->allocation, pool, 1);
+  else tn_stat_add(stats->allocation, pool, 1);
+  for (int i = 0; i < 3; ++i)
+    if (is_freed) tn_stat_subtract(sizes[i], pool, bytes);
+    else tn_stat_add(sizes[i], pool, bytes);
+  for (int i = 0; i <= pool; i += pool) {
+    heap->foreign[i] += is_freed ? -1 : 1;
+    heap->foreign_bytes[i] += is_freed ? -bytes : bytes;
+  }
+  tn_mutex_unlock(&heap->lock);
+}
+
 void tn_heap_record_stream(void* pointer, int64_t stream) {
   (void)
       pointer;  // the work queued so far has run, so the block may be reused as soon as it is freed

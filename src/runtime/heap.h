@@ -71,7 +71,8 @@ struct tn_heap {
   tn_block_t* quick[TN_QUICK_BINS];
   tn_block_t* bins[3][TN_HEAP_BINS];
   uint64_t bin_bits[3][TN_HEAP_BINS / 64];
-  tn_heap_stats_t stats;  // "active" is a copy of "allocation", made when read
+  int64_t foreign[3], foreign_bytes[3];  // part of |stats| that is no block of ours, by pool
+  tn_heap_stats_t stats;                 // "active" is a copy of "allocation", made when read
 };
 
 // ---- size classes: 256-byte steps up to 2 KiB, then eight per doubling ------------------------------------

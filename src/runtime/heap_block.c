@@ -211,11 +211,12 @@ static bool check_heap(tn_heap_t* heap) {
   CHECK(heap->reserved == (size_t)totals.reserved[0]);
   const tn_heap_stats_t* stats = &heap->stats;
   for (int pool = 0; pool <= TN_LARGE; ++pool) {
-    CHECK(stats->allocation[pool].current == totals.live[pool]);
-    CHECK(stats->allocated_bytes[pool].current == totals.live_bytes[pool]);
-    CHECK(stats->requested_bytes[pool].current == totals.requested[pool]);
+    const int64_t foreign = heap->foreign_bytes[pool];
+    CHECK(stats->allocation[pool].current == totals.live[pool] + heap->foreign[pool]);
+    CHECK(stats->allocated_bytes[pool].current == totals.live_bytes[pool] + foreign);
+    CHECK(stats->requested_bytes[pool].current == totals.requested[pool] + foreign);
     CHECK(stats->segment[pool].current == totals.segments[pool]);
-    CHECK(stats->reserved_bytes[pool].current == totals.reserved[pool]);
+    CHECK(stats->reserved_bytes[pool].current == totals.reserved[pool] + foreign);
     CHECK(stats->inactive_split[pool].current == totals.inactive[pool]);
     CHECK(stats->inactive_split_bytes[pool].current == totals.inactive_bytes[pool]);
   }
