@@ -11,9 +11,9 @@ static const tn_node_t* scaled(tn_lowering_t* l, const tn_node_t* y, int alpha, 
 }
 
 static bool is_bool(tn_lowering_t* l, int index) {
-  if (tn_arg_is_number_of(l, index, TN_BOOL)) return true;
-  const tn_node_t* x = tn_arg_tensor(l, index);
-  return x && tn_dtype_of(x) == TN_BOOL;
+  if (index >= l->arg_count || l->args[index].kind != TN_VALUE_TENSOR)
+    return tn_arg_is_number_of(l, index, TN_BOOL);
+  return tn_dtype_of(l->args[index].node) == TN_BOOL;
 }
 
 static tn_status_t add_or_sub(tn_lowering_t* l, bool is_sub, bool is_reversed) {
