@@ -21,6 +21,8 @@ import torch
 from . import counters, report, runner, screen, workloads
 
 FULL_SECONDS, QUICK_SECONDS = 280.0, 55.0
+FULL_ROUNDS, QUICK_ROUNDS = 5, 2  # of timing all variants by turns
+ROUNDS_SHARE = 0.2  # of a model's time, at which no new round begins
 REFERENCE_SHARE = 0.5  # after this share of the time no more Inductor: the judged runs come first
 
 
@@ -73,20 +75,39 @@ class Run:
         found = {v.name: runner.Result(name, v.name, v.device, v.backend, amount.steps) for v in chosen}
         self.results += found.values()
         self.screen.title(number, len(self.names), name, work.describe())
+        trained: list[tuple[runner.Trainer, runner.Result]] = []
+        runner.forget_compiled(allow_rnn=False)
         try:
             for place, variant in enumerate(chosen):
                 # A slow build shortens its curves: a run may take twice its share of the time that is left.
                 runs_left = len(chosen) - place + len(chosen) * left
-                seconds = max(self.limit - (time.monotonic() - self.start), 0.0) * min(2 / runs_left, 1)
+                seconds = self.left() * min(2 / runs_left, 1)
                 result = found[variant.name]
                 if variant.reference and time.monotonic() - self.start > REFERENCE_SHARE * self.limit:
                     result.state, result.error = "left out", "left out, for this machine is too slow today"
                 else:
-                    runner.run(work, variant, result, seconds, lambda _: self.screen.update(found))
-                self.screen.finished(result, found)
+                    if variant.allow_rnn:
+                        self.time_in_turns(trained, left)
+                        trained = []
+                        runner.forget_compiled(allow_rnn=True)
+                    trainer = runner.run(work, variant, result, seconds, lambda _: self.screen.update(found))
+                    if trainer is not None:
+                        trained.append((trainer, result))
+                self.screen.update(found, force=True)
+            self.time_in_turns(trained, left)
         finally:
+            self.screen.finished(found)
             self.verdicts[name] = report.verdict(amount, found)
             self.screen.notes(found, *self.verdicts[name])
+
+    def time_in_turns(self, trained: list[tuple[runner.Trainer, runner.Result]], left: int) -> None:
+        if len(trained) > 1:
+            seconds = ROUNDS_SHARE * self.left() / (left + 1)
+            runner.time_in_turns(trained, QUICK_ROUNDS if self.options.quick else FULL_ROUNDS, seconds)
+
+    def left(self) -> float:
+        """Seconds until the time for everything is over."""
+        return max(self.limit - (time.monotonic() - self.start), 0.0)
 
     def close(self) -> int:
         right = not self.interrupted and len(self.verdicts) == len(self.names)

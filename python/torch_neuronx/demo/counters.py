@@ -68,22 +68,21 @@ def operators() -> Operators:
     )
 
 
-def reset_peak(device: torch.device) -> None:
-    if device.type != "cpu":
-        try:
+class PeakMemory:
+    """Largest number of bytes that tensors held on the device since this was made, beyond those held by then."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.held = 0
+        if device.type != "cpu":
             torch.accelerator.reset_peak_memory_stats(device)
-        except Exception:
-            return
+            self.held = torch.accelerator.memory_allocated(device)
 
-
-def peak_bytes(device: torch.device) -> int | None:
-    """Largest number of bytes that tensors held on the device since `reset_peak`; None on CPU."""
-    if device.type == "cpu":
-        return None
-    try:
-        return int(torch.accelerator.max_memory_allocated(device))
-    except Exception:
-        return None
+    def bytes(self) -> int | None:
+        """None on CPU, which keeps no such account."""
+        if self.device.type == "cpu":
+            return None
+        return torch.accelerator.max_memory_allocated(self.device) - self.held
 
 
 def synchronize(device: torch.device) -> None:

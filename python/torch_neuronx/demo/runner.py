@@ -16,6 +16,8 @@ from . import counters
 from .workloads import Workload
 
 WARM_STEPS = 3  # steps left out of the steady time: caches and allocators settle in them
+ROUND_SECONDS = 0.3  # of every variant in a timing round
+ROUND_STEPS = (3, 30)  # fewest and most steps of it
 Progress = Callable[["Result"], None]
 
 
@@ -43,6 +45,7 @@ class Result:
     error: str = ""
     losses: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    timed: list[float] = field(default_factory=list)  # seconds of the steps of `time_in_turns`
     accuracy: float | None = None
     tokens: list[int] | None = None
     generate_seconds: float | None = None
@@ -60,16 +63,45 @@ class Result:
 
     @property
     def steady(self) -> float | None:
-        """Median seconds of a step after the first few."""
-        rest = self.seconds[WARM_STEPS:]
+        """Median seconds of a step: of those timed in turns with the other variants, else after the first few."""
+        rest = self.timed or self.seconds[WARM_STEPS:]
         return statistics.median(rest) if rest else None
 
 
-def _forget_compiled(variant: Variant) -> None:
-    """Drops compiled graphs of the previous variant, so that each counts its own."""
+class Trainer:
+    """The model of one variant with its optimizer: one call is one training step."""
+
+    def __init__(self, workload: Workload, variant: Variant) -> None:
+        self.workload = workload
+        self.device = torch.device(variant.device)
+        self.module = workload.build().to(self.device)
+        self.module.train()
+        self.loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = self.module
+        if variant.backend is not None:
+            self.loss = torch.compile(self.module, backend=variant.backend)
+        self.optimizer = workload.optimizer(self.module)
+        self.clip = getattr(workload, "clip", None)
+
+    def step(self, number: int) -> tuple[float, float]:
+        """Trains on the batch of that number; returns the step's seconds, the batch on the device, and its loss."""
+        x, y = (part.to(self.device) for part in self.workload.batch(number))
+        counters.synchronize(self.device)
+        start = time.perf_counter()
+        self.optimizer.zero_grad()
+        loss = self.loss(x, y)
+        loss.backward()
+        if self.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.module.parameters(), self.clip)
+        self.optimizer.step()
+        counters.synchronize(self.device)
+        return time.perf_counter() - start, loss.item()
+
+
+def forget_compiled(allow_rnn: bool) -> None:
+    """Drops compiled graphs. Variants of other backends keep theirs beside each other; with another `allow_rnn`
+    the same code means another graph."""
     torch._dynamo.reset()
-    torch._dynamo.config.allow_rnn = variant.allow_rnn
-    torch._dynamo.utils.counters.clear()
+    torch._dynamo.config.allow_rnn = allow_rnn
 
 
 def import_compilers(inductor: bool) -> None:
@@ -91,73 +123,78 @@ def _graph_counts() -> dict[str, int]:
     }
 
 
-def run(workload: Workload, variant: Variant, result: Result, seconds: float, progress: Progress) -> None:
-    """Fills `result`. Stops early, with what it has, when `seconds` are over after at least ten steps.
+def run(workload: Workload, variant: Variant, result: Result, seconds: float, progress: Progress) -> Trainer | None:
+    """Fills `result` and returns what can train on; None after a failure. Stops early, with what it has, when
+    `seconds` are over after at least ten steps.
 
     Exceptions of the model are noted in the result; KeyboardInterrupt goes through after the account is read.
     """
     device = torch.device(variant.device)
     before = counters.kernels()
     counters.clear_operators()
-    counters.reset_peak(device)
+    peak = counters.PeakMemory(device)
     result.state = "running"
-    compiled = variant.backend is not None
-    if compiled:
-        _forget_compiled(variant)
+    torch._dynamo.utils.counters.clear()
+    trainer = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            module = _train(workload, variant, device, result, time.monotonic() + seconds, progress)
-            if compiled:
+            trainer = Trainer(workload, variant)
+            _train(trainer, result, time.monotonic() + seconds, progress)
+            if variant.backend is not None:
                 result.graphs = _graph_counts()
                 reasons = torch._dynamo.utils.counters["graph_break"]
                 result.graph_breaks = [str(reason).strip().splitlines()[0] for reason in reasons]
             if not variant.reference:
-                _judge(workload, module, variant, device, result)
+                _judge(workload, trainer.module, variant, device, result)
         result.state = "done"
     except KeyboardInterrupt:
         result.state = "interrupted"
         raise
     except Exception as error:
-        result.state = "failed"
-        lines = [line for line in str(error).strip().splitlines() if line.strip()] or [""]
-        result.error = f"{type(error).__name__}: {lines[0]}"[:300]
+        _note_failure(result, error)
+        trainer = None
     finally:
         if device.type != "cpu":
             account = counters.operators()
             result.on_device, result.fallback = account.on_device, account.fallback
             result.kernels = counters.kernels().since(before)
-        result.peak_bytes = counters.peak_bytes(device)
+        result.peak_bytes = peak.bytes()
         progress(result)
+    return trainer
 
 
-def _train(
-    workload: Workload, variant: Variant, device: torch.device, result: Result, end: float, progress: Progress
-) -> torch.nn.Module:
-    module = workload.build().to(device)
-    module.train()
-    step: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = module
-    if variant.backend is not None:
-        step = torch.compile(module, backend=variant.backend)
-    optimizer = workload.optimizer(module)
-    clip = getattr(workload, "clip", None)
+def _note_failure(result: Result, error: Exception) -> None:
+    result.state = "failed"
+    lines = [line for line in str(error).strip().splitlines() if line.strip()] or [""]
+    result.error = f"{type(error).__name__}: {lines[0]}"[:300]
+
+
+def _train(trainer: Trainer, result: Result, end: float, progress: Progress) -> None:
     for number in range(result.steps):
-        x, y = (part.to(device) for part in workload.batch(number))
-        counters.synchronize(device)
-        start = time.perf_counter()
-        optimizer.zero_grad()
-        loss = step(x, y)
-        loss.backward()
-        if clip is not None:
-            torch.nn.utils.clip_grad_norm_(module.parameters(), clip)
-        optimizer.step()
-        counters.synchronize(device)
-        result.seconds.append(time.perf_counter() - start)
-        result.losses.append(loss.item())
+        seconds, loss = trainer.step(number)
+        result.seconds.append(seconds)
+        result.losses.append(loss)
         progress(result)
         if number >= 10 and time.monotonic() > end:
             break
-    return module
+
+
+def time_in_turns(trainers: list[tuple[Trainer, Result]], rounds: int, seconds: float) -> None:
+    """Goes on training in all variants by turns, so that what else the machine does meets them alike. Ends with the
+    round in which `seconds` are over."""
+    end = time.monotonic() + seconds
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for turn in range(rounds):
+            if time.monotonic() > end:
+                break
+            for trainer, result in trainers:
+                fewest, most = ROUND_STEPS
+                steps = min(max(round(ROUND_SECONDS / (result.steady or ROUND_SECONDS)), fewest), most)
+                trainer.step(turn)  # brings the variant's data back into the processor's caches
+                found = [trainer.step(turn + number)[0] for number in range(steps)]
+                result.timed += found
 
 
 def _judge(workload: Workload, module: torch.nn.Module, variant: Variant, device: torch.device, result: Result) -> None:

@@ -1,4 +1,5 @@
-"""The live table: on a terminal the rows of the current model are redrawn in place, elsewhere each row prints once."""
+"""The live table: on a terminal the rows of the current model are redrawn in place, elsewhere they print
+once when all is known."""
 
 from __future__ import annotations
 
@@ -107,11 +108,12 @@ class Screen:
         last = f"loss {result.losses[-1]:.4f}, {seconds(result.seconds[-1])} a step" if result.losses else "first step"
         return f"  {result.variant:<{COLUMNS[0][1]}}  [{bar}] {done}/{result.steps}  {last}"
 
-    def finished(self, result: Result, results: dict[str, Result]) -> None:
-        """One run is over: the row prints where nothing is redrawn; a failure or a fallback follows at the end."""
+    def finished(self, results: dict[str, Result]) -> None:
+        """Nothing more will be measured of these runs: their rows print where nothing is redrawn."""
         if self.live:
             self.update(results, force=True)
-        else:
+            return
+        for result in results.values():
             print(line(cells(result, results)), flush=True)
 
     def notes(self, results: dict[str, Result], right: bool, sentence: str) -> None:
