@@ -19,7 +19,7 @@ import sys
 COMPOSITES = {"isfinite", "isinf", "isreal", "isposinf", "isneginf", "one_hot"}
 # Operators that the bridge itself implements (tensors.cpp, copy.cpp, composites.cpp).
 OWN = {"copy_", "_copy_from", "_copy_from_and_resize", "resize_", "set_", "record_stream", "_local_scalar_dense",
-       "empty.memory_format", "empty_strided", "as_strided", "view", "_reshape_alias", "unfold",
+       "empty.memory_format", "empty_strided", "as_strided", "view", "_unsafe_view", "_reshape_alias", "unfold",
        "isin.Tensor_Tensor", "nonzero", "nonzero.out", "masked_select", "masked_select.out", "equal", "native_batch_norm",
        "native_batch_norm.out", "multinomial", "multinomial.out", "repeat_interleave.Tensor",
        "_unique", "_unique2",

@@ -68,15 +68,19 @@ int Trace::add_call(const std::string& full, std::vector<TraceArg> args,
       if (name == argument.name()) arg = value;
     call.args.push_back(std::move(arg));
   }
-  for (size_t i = 0; i < count; ++i) {
-    const ArgKind kind = arg_kind(schema.arguments()[i]);
-    call.kinds.push_back(kind);
+  for (size_t i = 0; i < count; ++i) call.kinds.push_back(arg_kind(schema.arguments()[i]));
+  append(std::move(call));
+  return static_cast<int>(calls_.size()) - 1;
+}
+
+void Trace::append(TraceCall call) {
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    const ArgKind kind = call.kinds[i];
     // Numbers can be passed at launch; all other integers shape the graph.
     if (kind != ArgKind::Number && kind != ArgKind::Tensor && kind != ArgKind::Float)
       mark_structural(call.args[i]);
   }
   calls_.push_back(std::move(call));
-  return static_cast<int>(calls_.size()) - 1;
 }
 
 void Trace::mark_structural(const TraceArg& arg) {
@@ -211,7 +215,7 @@ std::vector<TraceItem> Trace::run(const std::vector<TraceItem>& inputs) {
   const std::shared_ptr<Program> program = find(inputs);
   if (!program->reason.empty()) {
     last_reason_ = program->reason;
-    return run_eagerly(inputs);
+    return program->refused < 0 ? run_eagerly(inputs) : run_split(program->refused, inputs);
   }
   return launch(*program, inputs);
 }

@@ -1,8 +1,9 @@
 // A trace: a list of functional ATen calls and integer expressions over parameters, with no size fixed.
 //
 // torch.compile records one per graph. Running it with concrete arguments lowers all calls into one graph program per
-// set of sizes, strides and dtypes, and keeps programs in an LRU. If the core refuses a call, the trace runs call by
-// call through the dispatcher, so the result is right and the account names the operator that fell back.
+// set of sizes, strides and dtypes, and keeps programs in an LRU. If the core refuses a call, that call goes through the
+// dispatcher, so the result is right and the account names the operator that fell back; what stands before and after it
+// are traces of their own.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,6 +11,7 @@
 #include <c10/util/bit_cast.h>
 
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -72,6 +74,8 @@ inline int64_t bits_of_double(double value) { return c10::bit_cast<int64_t>(valu
 
 using TraceItem = std::variant<std::monostate, at::Tensor, int64_t, double>;
 
+class TraceRunner;
+
 class Trace {
  public:
   explicit Trace(std::string name) : name_(std::move(name)) {}
@@ -99,7 +103,10 @@ class Trace {
 
  private:
   struct Program;
+  struct Part;
+  struct Split;
   friend class TraceBuilder;
+  friend class TracePartBuilder;
   friend class TraceRunner;
   struct ResultSpec {
     TraceValue value;
@@ -114,6 +121,9 @@ class Trace {
   std::shared_ptr<Program> instantiate(const std::vector<TraceItem>& inputs);
   std::vector<TraceItem> launch(const Program& program, const std::vector<TraceItem>& inputs);
   std::vector<TraceItem> run_eagerly(const std::vector<TraceItem>& inputs);
+  std::vector<TraceItem> run_split(int refused, const std::vector<TraceItem>& inputs);
+  std::vector<TraceItem> finish(TraceRunner& runner, const std::vector<TraceItem>& inputs) const;
+  void append(TraceCall call);
   TraceItem item_of(int index, int64_t value) const {
     return ints_[index].is_float ? TraceItem(double_of_bits(value)) : TraceItem(value);
   }
@@ -139,7 +149,8 @@ class Trace {
 
   std::mutex mutex_;
   std::list<std::pair<std::vector<uint64_t>, std::shared_ptr<Program>>>
-      programs_;  // mutex_; newest first
+      programs_;                                  // mutex_; newest first
+  std::map<int, std::shared_ptr<Split>> splits_;  // mutex_; per refused call
 };
 
 }  // namespace tn::bridge

@@ -1,4 +1,4 @@
-// Lowering a trace for concrete arguments, and running one call by call.
+// Lowering a trace for concrete arguments.
 #include <cstring>
 #include <ATen/EmptyTensor.h>
 
@@ -35,6 +35,11 @@ class TraceBuilder {
   void fail(const std::string& reason) {
     if (!failed_) reason_ = reason;
     failed_ = true;
+  }
+
+  void refuse(int index, const std::string& reason) {
+    fail(reason);
+    program_->refused = index;
   }
 
   void find_device() {
@@ -255,10 +260,10 @@ class TraceBuilder {
   void call(int index) {
     TraceCall& call = trace_.calls_[index];
     const std::string& name = call.account->name;
-    if (!call.row) return fail(name + ": no neuron kernel");
+    if (!call.row) return refuse(index, name + ": no neuron kernel");
     std::vector<tn_value_t> args(call.args.size());
     for (size_t i = 0; i < args.size(); ++i) value(call.args[i], call.kinds[i], args[i]);
-    if (failed_) return;
+    if (failed_) return refuse(index, reason_);
     const tn_node_t* random = nullptr;
     if (call.row->flags & TN_ATEN_RANDOM) {
       const int64_t two = 2;
@@ -276,7 +281,7 @@ class TraceBuilder {
         tn_aten_lower(call.row, graph_, static_cast<int>(args.size()), args.data(), random,
                       static_cast<int>(values.size()), values.data(), &count, &mask, &random_count);
     if (status) {
-      fail(name + ": " + tn_status_message(status));
+      refuse(index, name + ": " + tn_status_message(status));
       tn_status_free(status);
       return;
     }
@@ -411,153 +416,6 @@ std::string Trace::describe(const std::vector<TraceItem>& inputs) {
   std::string copy = text;
   free(text);
   return copy;
-}
-
-// Runs a trace through the dispatcher.
-class TraceRunner {
- public:
-  TraceRunner(const Trace& trace, const std::vector<TraceItem>& inputs)
-      : trace_(trace), inputs_(inputs), results_(trace.calls_.size()) {}
-
-  IValue tensor(TraceValue value) {
-    if (value.kind == TraceValue::Param) return std::get<at::Tensor>(inputs_[value.index]);
-    if (value.kind != TraceValue::Result) return IValue();
-    const auto& list = results_[value.index];
-    return value.item < static_cast<int>(list.size()) ? IValue(list[value.item]) : IValue();
-  }
-
-  int64_t integer(int index) {
-    const IntNode& node = trace_.ints_[index];
-    if (node.op == IntOp::Size || node.op == IntOp::Stride || node.op == IntOp::Numel) {
-      const at::Tensor value = tensor(node.tensor).toTensor();
-      if (node.op == IntOp::Numel) return value.numel();
-      return node.op == IntOp::Size ? value.size(node.constant) : value.stride(node.constant);
-    }
-    if (node.op < IntOp::Size) return trace_.int_value(index, inputs_);
-    return int_apply(node.op, node.a >= 0 ? integer(node.a) : 0, node.b >= 0 ? integer(node.b) : 0);
-  }
-
-  void call(int index) {
-    const TraceCall& call = trace_.calls_[index];
-    torch::jit::Stack stack;
-    for (size_t i = 0; i < call.args.size(); ++i)
-      stack.push_back(value(call.args[i], call.kinds[i]));
-    call.op.callBoxed(stack);
-    for (const IValue& result : stack) {
-      if (result.isTensorList())
-        for (const at::Tensor& item : result.toTensorVector()) results_[index].push_back(item);
-      else if (result.isTensor()) results_[index].push_back(result.toTensor());
-    }
-  }
-
- private:
-  IValue value(const TraceArg& arg, ArgKind kind) {
-    if (arg.kind == TraceArg::Value) {
-      if (arg.value.kind != TraceValue::Int) return tensor(arg.value);
-      const c10::Scalar number = trace_.number(arg.value.index, integer(arg.value.index));
-      if (kind == ArgKind::Tensor) return wrapped(number);
-      return kind == ArgKind::Float ? IValue(number.toDouble()) : IValue(number);
-    }
-    if (arg.kind == TraceArg::List) return list(arg, kind);
-    if (kind == ArgKind::Tensor && arg.constant.isScalar()) return wrapped(arg.constant.toScalar());
-    if (kind == ArgKind::Float && arg.constant.isInt())
-      return static_cast<double>(arg.constant.toInt());
-    if (kind == ArgKind::Device && arg.constant.isNone()) return c10::Device(kNeuron);
-    return arg.constant;
-  }
-
-  static at::Tensor wrapped(const c10::Scalar& number) {
-    at::Tensor tensor = scalar_to_tensor(number);
-    tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
-    return tensor;
-  }
-  static at::Tensor scalar_to_tensor(const c10::Scalar& number);
-
-  IValue list(const TraceArg& arg, ArgKind kind) {
-    if (kind == ArgKind::Ints) {
-      std::vector<int64_t> ints;
-      bool is_bool = !arg.items.empty();
-      for (const TraceArg& item : arg.items) {
-        is_bool = is_bool && item.kind == TraceArg::Constant && item.constant.isBool();
-        ints.push_back(item.kind == TraceArg::Value ? integer(item.value.index)
-                       : item.constant.isBool()     ? item.constant.toBool()
-                                                    : item.constant.toInt());
-      }
-      if (!is_bool) return ints;
-      c10::List<bool> bools;
-      for (const int64_t flag : ints) bools.push_back(flag != 0);
-      return bools;
-    }
-    if (kind == ArgKind::Doubles) {
-      std::vector<double> doubles;
-      for (const TraceArg& item : arg.items)
-        doubles.push_back(value(item, ArgKind::Number).toScalar().toDouble());
-      return doubles;
-    }
-    if (kind == ArgKind::TensorList) {
-      bool has_none = false;
-      c10::List<std::optional<at::Tensor>> optional;
-      c10::List<at::Tensor> plain;
-      for (const TraceArg& item : arg.items) {
-        const IValue element = value(item, ArgKind::Tensor);
-        has_none |= element.isNone();
-        optional.push_back(element.isNone() ? std::nullopt : std::optional(element.toTensor()));
-        if (!element.isNone()) plain.push_back(element.toTensor());
-      }
-      return has_none ? IValue(optional) : IValue(plain);
-    }
-    c10::List<c10::Scalar> numbers;
-    c10::impl::GenericList generic(c10::NumberType::get());
-    for (const TraceArg& item : arg.items) generic.push_back(value(item, ArgKind::Number));
-    return generic;
-  }
-
-  const Trace& trace_;
-  const std::vector<TraceItem>& inputs_;
-  std::vector<std::vector<at::Tensor>> results_;
-};
-
-at::Tensor TraceRunner::scalar_to_tensor(const c10::Scalar& number) {
-  at::Tensor tensor = at::detail::empty_cpu({}, number.isFloatingPoint() ? c10::kDouble
-                                                : number.isBoolean()     ? c10::kBool
-                                                : number.isComplex()     ? c10::kComplexDouble
-                                                                         : c10::kLong);
-  void* data = tensor.mutable_data_ptr();
-  if (number.isFloatingPoint()) *static_cast<double*>(data) = number.toDouble();
-  else if (number.isBoolean()) *static_cast<bool*>(data) = number.toBool();
-  else if (number.isComplex()) *static_cast<c10::complex<double>*>(data) = number.toComplexDouble();
-  else *static_cast<int64_t*>(data) = number.toLong();
-  return tensor;
-}
-
-std::vector<TraceItem> Trace::run_eagerly(const std::vector<TraceItem>& inputs) {
-  TraceRunner runner(*this, inputs);
-  for (size_t i = 0; i < calls_.size(); ++i) runner.call(static_cast<int>(i));
-  std::vector<TraceItem> outputs;
-  for (const ResultSpec& spec : results_) {
-    if (spec.value.kind == TraceValue::Int) {
-      outputs.push_back(item_of(spec.value.index, runner.integer(spec.value.index)));
-      continue;
-    }
-    const IValue value = runner.tensor(spec.value);
-    if (value.isNone() || !value.toTensor().defined()) outputs.emplace_back();
-    else outputs.emplace_back(value.toTensor());
-  }
-  std::vector<at::Tensor> values;  // all values are taken before the first parameter changes
-  for (const auto& [param, value] : copies_) {
-    at::Tensor tensor = runner.tensor(value).toTensor();
-    values.push_back(value.kind == TraceValue::Param || calls_[value.index].is_view ? tensor.clone()
-                                                                                    : tensor);
-  }
-  for (size_t i = 0; i < copies_.size(); ++i)
-    std::get<at::Tensor>(inputs[copies_[i].first]).copy_(values[i]);
-  return outputs;
-}
-
-at::Tensor Trace::view_value(const ResultSpec& spec, const std::vector<TraceItem>& inputs) const {
-  TraceRunner runner(*this, inputs);
-  for (const int index : spec.view_chain) runner.call(index);
-  return runner.tensor(spec.value).toTensor();
 }
 
 }  // namespace tn::bridge

@@ -21,7 +21,8 @@ struct TraceResultPlan {
 struct Trace::Program {
   const tn_driver_t* driver = nullptr;
   tn_program_t* program = nullptr;
-  std::string reason;  // why the trace runs call by call
+  std::string reason;  // why there is no program
+  int refused = -1;    // the call it is due to, if it is one
   int device = 0;
   std::vector<TraceParamPlan> params;
   std::vector<TraceResultPlan> results;

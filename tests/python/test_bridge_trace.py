@@ -71,7 +71,7 @@ def test_views_of_parameters_are_views():
     torch.testing.assert_close(exponential.cpu(), a.cpu().exp())
 
 
-def test_calls_the_core_refuses_run_one_by_one():
+def test_refused_calls_run_on_the_cpu():
     trace = _C.Trace()
     x = trace.tensor_param()
     eigen = trace.call("linalg_eigvals", [x])

@@ -79,7 +79,7 @@ def _compile_graph(graph_module: fx.GraphModule, kind: str, options: dict[str, A
         constants = [_on_device(constant) for constant in recorder.constants]
 
     def run(inputs: list[Any]) -> list[Any]:
-        arguments = [_on_device(value) for value in inputs]
+        arguments = [_on_device(value) for value in inputs if value is not None]
         inputs.clear()  # AOTAutograd hands over ownership: activations can be freed as soon as they are read
         return run_trace(arguments + constants)
 

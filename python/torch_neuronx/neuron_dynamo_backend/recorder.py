@@ -96,6 +96,11 @@ def _where(node: fx.Node) -> str:
     return f" ({lines[-1]})" if lines else ""
 
 
+def _is_token(node: fx.Node, user: fx.Node) -> bool:
+    """Whether |node| orders calls with effects for |user|: calls of a trace keep their order anyway."""
+    return user.target is torch.ops.higher_order.with_effects and user.args[0] is node
+
+
 class Recorder:
     """Walks one graph. After |record|, |trace| runs it and |constants| follow the graph's own inputs."""
 
@@ -130,7 +135,10 @@ class Recorder:
     # ---- inputs ----------------------------------------------------------------------------------------------
     def _placeholder(self, node: fx.Node) -> None:
         value = node.meta.get("val")
-        if isinstance(value, torch.Tensor):
+        param: Any = None  # absent at run time, too
+        if any(_is_token(node, user) for user in node.users):
+            pass
+        elif isinstance(value, torch.Tensor):
             param = self.trace.tensor_param()
             for dim, size in enumerate(value.shape):
                 self._learn(size, lambda p=param, d=dim: self.trace.size(p, d))
@@ -140,9 +148,7 @@ class Recorder:
         elif isinstance(value, (float, torch.SymFloat)):
             param = self.trace.float_param()
             self._learn(value, lambda p=param: p)
-        elif value is None and not node.users:
-            param = None
-        else:
+        elif value is not None or node.users:
             raise UnsupportedGraph(f"an input of type {type(value).__name__}: {node.name}")
         self._values[node] = param
 
@@ -181,7 +187,9 @@ class Recorder:
         target = node.target
         if target is operator.getitem:
             source, index = node.args
-            self._values[node] = self.trace.result(self._calls[source], index)
+            if source.target is torch.ops.higher_order.with_effects:
+                index -= 1  # the token comes first
+            self._values[node] = self.trace.result(self._calls[source], index) if index >= 0 else None
         elif target in _NUMBER_OPERATORS:
             self._values[node] = self._number(node)
         elif target is torch.ops.aten.sym_size.int:
@@ -197,15 +205,20 @@ class Recorder:
         elif target is torch.ops.prims.convert_element_type.default:
             arguments = [self._value(node.args[0])]
             self._calls[node] = self.trace.call("_to_copy", arguments, {"dtype": node.args[1]})
-        elif isinstance(target, torch._ops.OpOverload) and target.namespace == "aten":
-            keywords = {name: self._argument(value) for name, value in node.kwargs.items()}
-            try:
-                arguments = [self._argument(argument) for argument in node.args]
-                self._calls[node] = self.trace.call(overload_name(target), arguments, keywords)
-            except (TypeError, NotImplementedError) as error:
-                raise UnsupportedGraph(f"{target}: {error}{_where(node)}") from error
+        elif target is torch.ops.higher_order.with_effects:
+            self._operator(node, node.args[1], node.args[2:])
         else:
+            self._operator(node, target, node.args)
+
+    def _operator(self, node: fx.Node, target: Any, args: Any) -> None:
+        if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten":
             raise UnsupportedGraph(f"{target}{_where(node)}")
+        keywords = {name: self._argument(value) for name, value in node.kwargs.items()}
+        try:
+            arguments = [self._argument(argument) for argument in args]
+            self._calls[node] = self.trace.call(overload_name(target), arguments, keywords)
+        except (TypeError, NotImplementedError) as error:
+            raise UnsupportedGraph(f"{target}: {error}{_where(node)}") from error
 
     # ---- results ---------------------------------------------------------------------------------------------
     def _output(self, node: fx.Node) -> None:
