@@ -67,6 +67,8 @@ void tn_lexer_init(tn_lexer_t* lexer, const char* file, const char* text, size_t
 void tn_lexer_next(tn_lexer_t* lexer);
 // Continues at |at| (an earlier token's text, sigil included).
 void tn_lexer_seek(tn_lexer_t* lexer, const char* at);
+// Line and column of |where|, from 1.
+void tn_lexer_place(const tn_lexer_t* lexer, const char* where, int* out_line, int* out_column);
 // INVALID_ARGUMENT "file:line:column: ..." at |where|.
 tn_status_t tn_lexer_error(const tn_lexer_t* lexer, const char* where, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -74,5 +76,34 @@ bool tn_token_is(const tn_token_t* token, const char* word);
 static inline bool tn_token_is_punct(const tn_token_t* token, char punct) {
   return token->kind == TN_TOKEN_PUNCT && token->punct == punct;
 }
+
+// ---- files with several functions ---------------------------------------------------------------------------
+// A function that can be run, in one of the parts of a file ("// -----" ends a part; parts do not see each other).
+typedef struct tn_text_function {
+  const char *name, *part_begin, *part_end;  // places in the text; the name's end is its length
+  size_t name_length;
+} tn_text_function_t;
+// Per part: @main, or else every function that is not private and takes no parameters, or else the only one.
+// |out_functions| is malloc'ed.
+tn_status_t tn_text_functions(const char* file, const char* text, size_t length,
+                              tn_text_function_t** out_functions, int* out_count);
+
+// What "check.expect_.." states of two values, which are added to the graph's results.
+typedef enum tn_text_check_kind {
+  TN_CHECK_EQ,         // equal, or both NaN
+  TN_CHECK_ALMOST_EQ,  // |a - b| <= tolerance
+  TN_CHECK_CLOSE,      // between min_ulps and max_ulps floats apart
+} tn_text_check_kind_t;
+typedef struct tn_text_check {
+  tn_text_check_kind_t kind;
+  int line, column;
+  int got, expected;  // indices of results
+  double tolerance;
+  int64_t min_ulps, max_ulps;
+} tn_text_check_t;
+// As tn_graph_parse, of |function|. |out_checks| is malloc'ed.
+tn_status_t tn_text_parse_function(const char* file, const char* text, size_t length,
+                                   const tn_text_function_t* function, tn_graph_t** out_graph,
+                                   tn_text_check_t** out_checks, int* out_count);
 
 #endif  // TN_IR_TEXT_H_

@@ -21,7 +21,7 @@ bool tn_token_is(const tn_token_t* token, const char* word) {
          memcmp(token->text, word, token->length) == 0;
 }
 
-tn_status_t tn_lexer_error(const tn_lexer_t* lexer, const char* where, const char* format, ...) {
+void tn_lexer_place(const tn_lexer_t* lexer, const char* where, int* out_line, int* out_column) {
   int line = 1, column = 1;
   while (where > lexer->begin && where <= lexer->end && strchr("%@#^\"", where[-1]))
     --where;  // a token's sigil
@@ -29,6 +29,13 @@ tn_status_t tn_lexer_error(const tn_lexer_t* lexer, const char* where, const cha
     ++column;
     if (*p == '\n') ++line, column = 1;
   }
+  *out_line = line;
+  *out_column = column;
+}
+
+tn_status_t tn_lexer_error(const tn_lexer_t* lexer, const char* where, const char* format, ...) {
+  int line, column;
+  tn_lexer_place(lexer, where, &line, &column);
   char message[1024];
   va_list args;
   va_start(args, format);

@@ -1,4 +1,5 @@
 // Parsing a module: functions, their signatures, and the entry.
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/text_parse.h"
@@ -157,7 +158,7 @@ static tn_status_t parse_function(tn_parser_t* parser, const tn_op_text_t* op,
 static tn_status_t seek_function(tn_parser_t* parser, const char* name) {
   const char *fallback = NULL, *only_public = NULL;
   int public_count = 0;
-  tn_lexer_seek(&parser->lexer, parser->lexer.begin);
+  tn_lexer_seek(&parser->lexer, parser->part);
   while (parser->lexer.token.kind != TN_TOKEN_END) {
     bool is_function =
         tn_token_is(&parser->lexer.token, "func.func") || tn_token_is(&parser->lexer.token, "func");
@@ -183,7 +184,7 @@ static tn_status_t seek_function(tn_parser_t* parser, const char* name) {
     return tn_lexer_error(&parser->lexer, parser->lexer.token.text, "there is no function @%s",
                           name);
   if (public_count != 1 && !(fallback && public_count == 0)) {
-    return tn_lexer_error(&parser->lexer, parser->lexer.begin, "expected a function @main");
+    return tn_lexer_error(&parser->lexer, parser->part, "expected a function @main");
   }
   tn_lexer_seek(&parser->lexer, public_count == 1 ? only_public : fallback);
   return TN_OK;
@@ -209,10 +210,10 @@ tn_status_t tn_parse_inline(tn_parser_t* parser, tn_op_text_t* op, const char* n
   return status;
 }
 
-static tn_status_t parse_main(tn_parser_t* parser) {
+static tn_status_t parse_main(tn_parser_t* parser, const char* name) {
   tn_declared_results_t declared = {0};
   tn_op_text_t last = {0};
-  TN_TRY(seek_function(parser, NULL));
+  TN_TRY(seek_function(parser, name));
   TN_TRY(parse_function(parser, NULL, &declared, &last));
   for (int i = 0; i < declared.count; ++i) {
     const tn_boundary_t* boundary = &declared.boundaries[i];
@@ -233,14 +234,145 @@ tn_status_t tn_graph_parse(const char* file_name, const char* text, size_t lengt
                            tn_graph_t** out_graph) {
   *out_graph = NULL;
   tn_scope_text_t scope = {0};
-  tn_parser_t parser = {.scope = &scope};
+  tn_parser_t parser = {.scope = &scope, .part = text};
   TN_TRY(tn_graph_create(&parser.graph));
   tn_arena_init(&parser.arena);
   tn_lexer_init(&parser.lexer, file_name, text, length);
-  tn_status_t status = parse_main(&parser);
+  tn_status_t status = parse_main(&parser, NULL);
   tn_arena_deinit(&parser.arena);
   if (status) {
     tn_graph_destroy(parser.graph);
+    return status;
+  }
+  *out_graph = parser.graph;
+  return TN_OK;
+}
+
+// ---- files with several functions -------------------------------------------------------------------------
+static const char* part_end(const char* at, const char* end) {
+  static const char mark[] = "// -----";
+  const size_t length = sizeof mark - 1;
+  for (; at < end; ++at) {
+    if ((size_t)(end - at) >= length && memcmp(at, mark, length) == 0) return at;
+    while (at < end && *at != '\n') ++at;
+  }
+  return end;
+}
+
+typedef struct tn_functions_text {
+  tn_text_function_t* list;
+  int count, capacity;
+} tn_functions_text_t;
+
+static tn_status_t add_function(tn_functions_text_t* functions,
+                                const tn_text_function_t* function) {
+  if (functions->count == functions->capacity) {
+    const int wanted = functions->capacity ? functions->capacity * 2 : 16;
+    tn_text_function_t* grown = realloc(functions->list, sizeof(*grown) * (size_t)wanted);
+    if (!grown) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
+    functions->list = grown;
+    functions->capacity = wanted;
+  }
+  functions->list[functions->count++] = *function;
+  return TN_OK;
+}
+
+static tn_status_t functions_of_part(tn_lexer_t* lexer, const char* begin,
+                                     tn_functions_text_t* out) {
+  const int before = out->count;
+  tn_text_function_t only = {0};
+  int total = 0;
+  tn_lexer_seek(lexer, begin);
+  while (lexer->token.kind != TN_TOKEN_END) {
+    const bool is_function = tn_token_is(&lexer->token, "func.func");
+    tn_lexer_next(lexer);
+    if (!is_function) continue;
+    const bool is_private = tn_token_is(&lexer->token, "private");
+    if (is_private || tn_token_is(&lexer->token, "public")) tn_lexer_next(lexer);
+    if (lexer->token.kind != TN_TOKEN_SYMBOL) continue;
+    const tn_text_function_t function = {.name = lexer->token.text,
+                                         .name_length = lexer->token.length,
+                                         .part_begin = begin,
+                                         .part_end = lexer->end};
+    only = function;
+    ++total;
+    if (function.name_length == 4 && memcmp(function.name, "main", 4) == 0) {
+      out->count = before;
+      return add_function(out, &function);
+    }
+    tn_lexer_next(lexer);
+    const bool is_open = tn_token_is_punct(&lexer->token, '(');
+    tn_lexer_next(lexer);
+    if (!is_private && is_open && tn_token_is_punct(&lexer->token, ')'))
+      TN_TRY(add_function(out, &function));
+  }
+  return out->count == before && total == 1 ? add_function(out, &only) : TN_OK;
+}
+
+tn_status_t tn_text_functions(const char* file, const char* text, size_t length,
+                              tn_text_function_t** out_functions, int* out_count) {
+  tn_functions_text_t found = {0};
+  tn_lexer_t lexer;
+  tn_lexer_init(&lexer, file, text, length);
+  const char* const end = text + length;
+  tn_status_t status = TN_OK;
+  for (const char* begin = text; !status && begin < end;) {
+    lexer.end = part_end(begin + (begin > text ? 8 : 0), end);
+    status = functions_of_part(&lexer, begin, &found);
+    begin = lexer.end;
+  }
+  if (!status && !found.count)
+    status =
+        tn_lexer_error(&lexer, text, "expected a function @main, or functions without parameters");
+  if (status) {
+    free(found.list);
+    found = (tn_functions_text_t){0};
+  }
+  *out_functions = found.list;
+  *out_count = found.count;
+  return status;
+}
+
+// The checked values become results behind the function's own.
+static tn_status_t take_checks(tn_parser_t* parser, tn_text_check_t** out_checks, int* out_count) {
+  tn_text_check_t* checks = calloc((size_t)parser->check_count + 1, sizeof *checks);
+  if (!checks) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
+  int count = 0;
+  for (const tn_check_text_t* item = parser->checks; item; item = item->next) {
+    checks[count] = item->check;
+    checks[count].got = tn_graph_result_count(parser->graph);
+    checks[count].expected = checks[count].got + 1;
+    ++count;
+    tn_graph_add_result(parser->graph, item->got, NULL);
+    tn_graph_add_result(parser->graph, item->expected, NULL);
+  }
+  *out_checks = checks;
+  *out_count = count;
+  return tn_graph_status(parser->graph);
+}
+
+tn_status_t tn_text_parse_function(const char* file, const char* text, size_t length,
+                                   const tn_text_function_t* function, tn_graph_t** out_graph,
+                                   tn_text_check_t** out_checks, int* out_count) {
+  *out_graph = NULL;
+  *out_checks = NULL;
+  *out_count = 0;
+  tn_scope_text_t scope = {0};
+  tn_parser_t parser = {.scope = &scope, .part = function->part_begin};
+  TN_TRY(tn_graph_create(&parser.graph));
+  tn_arena_init(&parser.arena);
+  tn_lexer_init(&parser.lexer, file, text, length);
+  parser.lexer.end = function->part_end;
+  char* name = tn_parse_copy(&parser, function->name, function->name_length);
+  tn_status_t status =
+      name ? parse_main(&parser, name) : TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
+  if (!status) status = take_checks(&parser, out_checks, out_count);
+  tn_arena_deinit(&parser.arena);
+  if (status) {
+    tn_graph_destroy(parser.graph);
+    free(*out_checks);
+    *out_checks = NULL;
+    *out_count = 0;
     return status;
   }
   *out_graph = parser.graph;

@@ -33,20 +33,26 @@ typedef struct tn_value_text {
   struct tn_value_text *items, *last, *next;
 } tn_value_text_t;
 
-// A region, built into a graph of its own: its arguments are the parameters, its returned values the results.
+// A region, built into a graph of its own: its arguments are the first parameters, values it uses from outside the
+// others, its returned values the results.
 typedef struct tn_region_text {
   tn_graph_t* graph;
+  int arg_count;
+  bool is_paired;  // arguments are (a0, b0) (a1, b1) as "reducer" writes them, else a0, a1, b0, b1
+  const tn_node_t** captures;
+  int capture_count, capture_capacity;
+  struct tn_region_text* next;  // of the op
 } tn_region_text_t;
 
-enum { TN_MAX_REGIONS = 2 };
 typedef struct tn_op_text {
   const char* name;
   const char* at;
   const tn_node_t** operands;
   int operand_count, operand_capacity;
-  tn_value_text_t attrs;  // a dictionary
-  tn_value_text_t words;  // bare words in order: LT, FLOAT
-  tn_region_text_t regions[TN_MAX_REGIONS];
+  int init_count;                           // operands written "x init: y"
+  tn_value_text_t attrs;                    // a dictionary
+  tn_value_text_t words;                    // bare words in order: LT, FLOAT
+  tn_region_text_t *regions, *last_region;  // a list
   int region_count;
   bool has_arrow;  // types are (inputs) -> outputs; else a plain list in |inputs|
   tn_type_t *inputs, *outputs;
@@ -64,19 +70,30 @@ typedef struct tn_name_text {
   struct tn_name_text* next;
 } tn_name_text_t;
 
-// Values that a function's or region's text can name.
+// Values that a function's or region's text can name. A region's scope sees those around it.
 enum { TN_SCOPE_BUCKETS = 64 };
 typedef struct tn_scope_text {
   tn_name_text_t* buckets[TN_SCOPE_BUCKETS];
+  struct tn_scope_text* outer;  // NULL: a function
+  tn_region_text_t* region;
 } tn_scope_text_t;
+
+typedef struct tn_check_text {
+  tn_text_check_t check;
+  const tn_node_t *got, *expected;
+  struct tn_check_text* next;
+} tn_check_text_t;
 
 typedef struct tn_parser {
   tn_lexer_t lexer;
   tn_arena_t arena;
   tn_graph_t* graph;  // nodes go here
   tn_scope_text_t* scope;
-  int depth;  // of regions and nested values
+  const char* part;  // where the part begins whose functions can be called
+  int depth;         // of regions and nested values
   int call_depth;
+  tn_check_text_t *checks, *last_check;
+  int check_count;
 } tn_parser_t;
 
 // ---- text_parse_attr.c ------------------------------------------------------------------------------------
@@ -138,6 +155,27 @@ tn_status_t tn_parse_build_convolution(tn_parser_t* parser, tn_op_text_t* op);
 tn_status_t tn_parse_build_call(tn_parser_t* parser, tn_op_text_t* op);
 tn_status_t tn_parse_build_custom_call(tn_parser_t* parser, tn_op_text_t* op);
 tn_status_t tn_parse_build_composite(tn_parser_t* parser, tn_op_text_t* op);
+
+// ---- text_parse_check.c: "check.expect_.." and the custom calls of these names ----------------------------
+// True if |name| is that of a check.
+bool tn_parse_is_check(const char* name);
+tn_status_t tn_parse_build_check(tn_parser_t* parser, tn_op_text_t* op, const char* name);
+
+// ---- text_parse_region.c: ops whose regions are built into the graph around them --------------------------
+tn_status_t tn_parse_build_if(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_case(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_while(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_map(tn_parser_t* parser, tn_op_text_t* op);
+// Any number of operands and any reducer, along |dimensions|: by pairs of neighbours.
+tn_status_t tn_parse_reduce_any(tn_parser_t* parser, tn_op_text_t* op, int count,
+                                const int64_t* dimensions);
+tn_status_t tn_parse_window_any(tn_parser_t* parser, tn_op_text_t* op, const tn_window_t* window);
+// Any comparator.
+tn_status_t tn_parse_sort_any(tn_parser_t* parser, tn_op_text_t* op, int dimension);
+// An integer that orders floats as TOTALORDER does.
+const tn_node_t* tn_parse_total_order(tn_graph_t* graph, const tn_node_t* x);
+// The same for WEAKORDER: zeros are equal, so are all NaN, which are the greatest.
+const tn_node_t* tn_parse_weak_order(tn_graph_t* graph, const tn_node_t* x);
 
 // ---- text_parse.c: functions ------------------------------------------------------------------------------
 // Builds the body of the function @name on |op|'s operands.

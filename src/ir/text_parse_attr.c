@@ -453,6 +453,8 @@ tn_status_t tn_parse_value(tn_parser_t* parser, tn_value_text_t* out) {
         if (!status && tn_token_is(&parser->lexer.token, "x")) status = parse_chain(parser, out);
       } else if (tn_token_is_punct(&token, '{')) {
         status = tn_parse_dict(parser, '}', out);
+      } else if (tn_token_is_punct(&token, '<')) {
+        status = tn_parse_dict(parser, '>', out);
       } else {
         status = tn_parse_unexpected(parser, "an attribute value");
       }

@@ -138,13 +138,16 @@ static tn_status_t build_compare(tn_parser_t* parser, tn_op_text_t* op) {
                   ? tn_text_find(&tn_text_directions, direction->text, strlen(direction->text))
                   : -1;
   if (value < 0) return TN_OP_TEXT_ERROR(parser, op, "expected one of EQ NE LT LE GT GE");
-  if (type && type->text && strcmp(type->text, "TOTALORDER") == 0 && parser->depth == 0 &&
-      tn_dtype_is_float(op->operands[0]->types[0].dtype)) {
-    return TN_OP_TEXT_ERROR(parser, op,
-                            "TOTALORDER is supported in the comparator of a sort only; use FLOAT");
+  const tn_node_t *x = op->operands[0], *y = op->operands[1];
+  const char* order = type && type->text && tn_dtype_is_float(x->types[0].dtype) ? type->text : "";
+  if (strcmp(order, "TOTALORDER") == 0) {
+    x = tn_parse_total_order(parser->graph, x);
+    y = tn_parse_total_order(parser->graph, y);
+  } else if (strcmp(order, "WEAKORDER") == 0) {
+    x = tn_parse_weak_order(parser->graph, x);
+    y = tn_parse_weak_order(parser->graph, y);
   }
-  tn_op_text_return(
-      op, parser, tn_compare(parser->graph, (tn_compare_t)value, op->operands[0], op->operands[1]));
+  tn_op_text_return(op, parser, tn_compare(parser->graph, (tn_compare_t)value, x, y));
   return TN_OK;
 }
 
@@ -354,6 +357,10 @@ static const tn_build_row_t rows[] = {
     {"stablehlo.optimization_barrier", build_identity},
     {"stablehlo.composite", tn_parse_build_composite},
     {"stablehlo.custom_call", tn_parse_build_custom_call},
+    {"stablehlo.if", tn_parse_build_if},
+    {"stablehlo.case", tn_parse_build_case},
+    {"stablehlo.while", tn_parse_build_while},
+    {"stablehlo.map", tn_parse_build_map},
     {"call", tn_parse_build_call},
     {"func.call", tn_parse_build_call},
 };
@@ -374,7 +381,10 @@ static tn_op_t find_elementwise(const char* name) {
 }
 
 tn_status_t tn_parse_check_op(tn_parser_t* parser, const tn_op_text_t* op) {
-  if (find_row(op->name) || find_elementwise(op->name) != TN_OP_COUNT) return TN_OK;
+  if (find_row(op->name) || find_elementwise(op->name) != TN_OP_COUNT ||
+      tn_parse_is_check(op->name)) {
+    return TN_OK;
+  }
   return tn_lexer_error(&parser->lexer, op->at,
                         "operation '%s' is not supported; docs/ir.md lists the supported ones",
                         op->name);
@@ -394,7 +404,11 @@ static tn_status_t build_elementwise(tn_parser_t* parser, tn_op_text_t* op) {
 
 tn_status_t tn_parse_build(tn_parser_t* parser, tn_op_text_t* op) {
   tn_build_text_fn_t build = find_row(op->name);
-  TN_TRY((build ? build : build_elementwise)(parser, op));
+  if (tn_parse_is_check(op->name)) {
+    TN_TRY(tn_parse_build_check(parser, op, op->name));
+  } else {
+    TN_TRY((build ? build : build_elementwise)(parser, op));
+  }
   tn_status_t status = tn_graph_status(parser->graph);
   if (!status) return TN_OK;
   // The builder's message already names the op.

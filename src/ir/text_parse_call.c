@@ -118,6 +118,7 @@ static tn_status_t build_own(tn_parser_t* parser, tn_op_text_t* op, const char* 
 tn_status_t tn_parse_build_custom_call(tn_parser_t* parser, tn_op_text_t* op) {
   const char* name = callee_of(op, "call_target_name");
   if (!name) return TN_OP_TEXT_ERROR(parser, op, "expected @target");
+  if (tn_parse_is_check(name)) return tn_parse_build_check(parser, op, name);
   const tn_value_text_t* config = tn_value_find(&op->attrs, "backend_config");
   if (config && config->kind == TN_TEXT_STRING && !config->text[0]) config = NULL;
   if (config && config->kind != TN_TEXT_DICT) {

@@ -31,15 +31,29 @@ static int64_t param_index(const tn_node_t* node) {
 // The only value that region |index| returns.
 static tn_status_t region_value(tn_parser_t* parser, const tn_op_text_t* op, int index,
                                 const tn_node_t** out_node) {
-  if (index >= op->region_count || tn_graph_result_count(op->regions[index].graph) != 1) {
+  const tn_region_text_t* region = op->regions;
+  for (int i = 0; i < index && region; ++i) region = region->next;
+  if (!region || tn_graph_result_count(region->graph) != 1) {
     return TN_OP_TEXT_ERROR(
         parser, op,
         "expected region %d to return one value; several operands at once are not "
         "supported",
         index);
   }
-  *out_node = tn_graph_result_at(op->regions[index].graph, 0)->node;
+  *out_node = tn_graph_result_at(region->graph, 0)->node;
   return TN_OK;
+}
+
+// One operation on the two arguments in the order they have, of a kind that reductions know.
+static bool is_simple_region(const tn_op_text_t* op) {
+  if (op->region_count != 1 || tn_graph_result_count(op->regions->graph) != 1) return false;
+  const tn_node_t* node = tn_graph_result_at(op->regions->graph, 0)->node;
+  bool is_known = false;
+  for (int kind = TN_REDUCE_SUM; kind <= TN_REDUCE_OR; ++kind)
+    is_known |= node->op == tn_text_kind_op((tn_reduce_kind_t)kind);
+  return is_known && node->operand_count == 2 && op->regions->arg_count == 2 &&
+         param_index(node->operands[0]) + param_index(node->operands[1]) == 1 &&
+         param_index(node->operands[0]) * param_index(node->operands[1]) == 0;
 }
 
 static tn_status_t region_kind(tn_parser_t* parser, const tn_op_text_t* op, int index,
@@ -80,11 +94,13 @@ static tn_status_t expect_operands(tn_parser_t* parser, const tn_op_text_t* op, 
 
 // ---- reduce -----------------------------------------------------------------------------------------------
 tn_status_t tn_parse_build_reduce(tn_parser_t* parser, tn_op_text_t* op) {
-  TN_TRY(expect_operands(parser, op, 2));
-  const tn_node_t *x = op->operands[0], *init = op->operands[1];
   int64_t dimensions[TN_MAX_RANK];
   int count;
   TN_TRY(tn_op_text_ints(parser, op, "dimensions", -1, NULL, dimensions, &count));
+  if (op->region_count == 1 && !is_simple_region(op))
+    return tn_parse_reduce_any(parser, op, count, dimensions);
+  TN_TRY(expect_operands(parser, op, 2));
+  const tn_node_t *x = op->operands[0], *init = op->operands[1];
   tn_reduce_kind_t kind = TN_REDUCE_SUM;
   const tn_value_text_t* applies = op->words.items;
   if (applies && strcmp(applies->text, "applies") == 0 && applies->next) {
@@ -132,7 +148,7 @@ static tn_status_t split_padding(tn_parser_t* parser, const tn_op_text_t* op,
 
 tn_status_t tn_parse_build_window(tn_parser_t* parser, tn_op_text_t* op) {
   const bool is_grad = strcmp(op->name, "stablehlo.select_and_scatter") == 0;
-  TN_TRY(expect_operands(parser, op, is_grad ? 3 : 2));
+  if (is_grad || op->operand_count < 1) TN_TRY(expect_operands(parser, op, 3));
   const tn_node_t *x = op->operands[0], *init = op->operands[op->operand_count - 1];
   const int rank = x->types[0].rank;
   tn_window_t window;
@@ -143,7 +159,10 @@ tn_status_t tn_parse_build_window(tn_parser_t* parser, tn_op_text_t* op) {
   TN_TRY(split_padding(parser, op, tn_value_find(&op->attrs, "padding"), rank, window.low,
                        window.high));
   tn_reduce_kind_t kind = TN_REDUCE_SUM;
+  if (!is_grad && !(is_simple_region(op) && op->operand_count == 2))
+    return tn_parse_window_any(parser, op, &window);
   TN_TRY(region_kind(parser, op, is_grad ? 1 : 0, false, &kind));
+  if (!is_grad && !is_identity(init, kind)) return tn_parse_window_any(parser, op, &window);
   if (!is_identity(init, kind)) {
     return TN_OP_TEXT_ERROR(
         parser, op, "an initial value other than the reduction's identity is not supported");
@@ -179,12 +198,8 @@ tn_status_t tn_parse_build_sort(tn_parser_t* parser, tn_op_text_t* op) {
       compare->op == TN_OP_COMPARE ? tn_node_int(compare, TN_ATTR_DIRECTION, 0) : TN_EQ;
   int64_t first = direction >= TN_LT ? param_index(compare->operands[0]) : -1;
   int64_t second = direction >= TN_LT ? param_index(compare->operands[1]) : -1;
-  if (first < 0 || second < 0 || first + second != 1) {
-    return TN_OP_TEXT_ERROR(
-        parser, op,
-        "this comparator is not supported; supported is LT, LE, GT or GE of its first "
-        "two arguments");
-  }
+  if (first < 0 || second < 0 || first + second != 1)
+    return tn_parse_sort_any(parser, op, (int)dimension);
   bool descending = (direction >= TN_GT) != (first == 1);
   const tn_node_t* sorted =
       tn_sort(parser->graph, op->operand_count, op->operands, (int)dimension, descending);

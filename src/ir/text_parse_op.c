@@ -4,40 +4,6 @@
 
 #include "ir/text_parse.h"
 
-// ---- names ------------------------------------------------------------------------------------------------
-static unsigned bucket_of(const char* text, size_t length) {
-  unsigned hash = 5381;
-  for (size_t i = 0; i < length; ++i) hash = hash * 33u + (unsigned char)text[i];
-  return hash % TN_SCOPE_BUCKETS;
-}
-static tn_name_text_t* find_name(tn_parser_t* parser, const tn_token_t* token) {
-  tn_name_text_t* name = parser->scope->buckets[bucket_of(token->text, token->length)];
-  for (; name; name = name->next) {
-    if (name->length == token->length && memcmp(name->text, token->text, token->length) == 0)
-      return name;
-  }
-  return NULL;
-}
-
-tn_status_t tn_parse_define(tn_parser_t* parser, const tn_token_t* token, int count,
-                            const tn_node_t* const* nodes) {
-  if (find_name(parser, token)) {
-    return tn_lexer_error(&parser->lexer, token->text, "%%%.*s is defined twice",
-                          (int)token->length, token->text);
-  }
-  tn_name_text_t* name = TN_ARENA_NEW(&parser->arena, tn_name_text_t);
-  const tn_node_t** copies = tn_arena_copy(&parser->arena, nodes, sizeof(*nodes) * (size_t)count);
-  if (!name || !copies) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
-  unsigned bucket = bucket_of(token->text, token->length);
-  *name = (tn_name_text_t){.text = token->text,
-                           .length = token->length,
-                           .count = count,
-                           .nodes = copies,
-                           .next = parser->scope->buckets[bucket]};
-  parser->scope->buckets[bucket] = name;
-  return TN_OK;
-}
-
 // ---- growing lists of the record --------------------------------------------------------------------------
 static tn_status_t grow(tn_parser_t* parser, size_t item, int count, int* capacity, void* list) {
   if (count < *capacity) return TN_OK;
@@ -51,14 +17,83 @@ static tn_status_t grow(tn_parser_t* parser, size_t item, int count, int* capaci
   return TN_OK;
 }
 
+// ---- names ------------------------------------------------------------------------------------------------
+static unsigned bucket_of(const char* text, size_t length) {
+  unsigned hash = 5381;
+  for (size_t i = 0; i < length; ++i) hash = hash * 33u + (unsigned char)text[i];
+  return hash % TN_SCOPE_BUCKETS;
+}
+static tn_name_text_t* find_local(const tn_scope_text_t* scope, const tn_token_t* token) {
+  tn_name_text_t* name = scope->buckets[bucket_of(token->text, token->length)];
+  for (; name; name = name->next) {
+    if (name->length == token->length && memcmp(name->text, token->text, token->length) == 0)
+      return name;
+  }
+  return NULL;
+}
+
+static tn_status_t define(tn_parser_t* parser, tn_scope_text_t* scope, const tn_token_t* token,
+                          int count, const tn_node_t* const* nodes) {
+  if (find_local(scope, token)) {
+    return tn_lexer_error(&parser->lexer, token->text, "%%%.*s is defined twice",
+                          (int)token->length, token->text);
+  }
+  tn_name_text_t* name = TN_ARENA_NEW(&parser->arena, tn_name_text_t);
+  const tn_node_t** copies = tn_arena_copy(&parser->arena, nodes, sizeof(*nodes) * (size_t)count);
+  if (!name || !copies) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
+  unsigned bucket = bucket_of(token->text, token->length);
+  *name = (tn_name_text_t){.text = token->text,
+                           .length = token->length,
+                           .count = count,
+                           .nodes = copies,
+                           .next = scope->buckets[bucket]};
+  scope->buckets[bucket] = name;
+  return TN_OK;
+}
+tn_status_t tn_parse_define(tn_parser_t* parser, const tn_token_t* token, int count,
+                            const tn_node_t* const* nodes) {
+  return define(parser, parser->scope, token, count, nodes);
+}
+
+// A value from outside, as the region sees it: a constant again, else one more parameter.
+static tn_status_t capture(tn_parser_t* parser, tn_region_text_t* region, const tn_node_t* outer,
+                           const tn_node_t** out_node) {
+  if (outer->op == TN_OP_CONST) {
+    *out_node = tn_graph_rebuild(region->graph, outer, NULL);
+    return tn_graph_status(region->graph);
+  }
+  TN_TRY(grow(parser, sizeof(outer), region->capture_count, &region->capture_capacity,
+              &region->captures));
+  region->captures[region->capture_count++] = outer;
+  *out_node = tn_graph_param(region->graph, &outer->types[0], NULL);
+  return tn_graph_status(region->graph);
+}
+
+// NULL: there is no such name.
+static tn_status_t find_name(tn_parser_t* parser, tn_scope_text_t* scope, const tn_token_t* token,
+                             const tn_name_text_t** out_name) {
+  *out_name = find_local(scope, token);
+  if (*out_name || !scope->outer) return TN_OK;
+  const tn_name_text_t* outer;
+  TN_TRY(find_name(parser, scope->outer, token, &outer));
+  if (!outer) return TN_OK;
+  const tn_node_t** nodes = TN_ARENA_ARRAY(&parser->arena, const tn_node_t*, outer->count + 1);
+  if (!nodes) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
+  for (int i = 0; i < outer->count; ++i)
+    TN_TRY(capture(parser, scope->region, outer->nodes[i], &nodes[i]));
+  TN_TRY(define(parser, scope, token, outer->count, nodes));
+  *out_name = find_local(scope, token);
+  return TN_OK;
+}
+
 static tn_status_t parse_operand(tn_parser_t* parser, tn_op_text_t* op) {
   tn_token_t token = parser->lexer.token;
   if (token.kind != TN_TOKEN_VALUE) return tn_parse_unexpected(parser, "a value '%name'");
-  const tn_name_text_t* name = find_name(parser, &token);
+  const tn_name_text_t* name;
+  TN_TRY(find_name(parser, parser->scope, &token, &name));
   if (!name) {
-    return tn_lexer_error(&parser->lexer, token.text, "%%%.*s is not defined here%s",
-                          (int)token.length, token.text,
-                          parser->depth ? " (regions cannot use values from outside)" : "");
+    return tn_lexer_error(&parser->lexer, token.text, "%%%.*s is not defined here",
+                          (int)token.length, token.text);
   }
   if (token.index >= name->count) {
     return tn_lexer_error(&parser->lexer, token.text, "%%%.*s has %d results, got #%lld",
@@ -118,7 +153,9 @@ static tn_status_t parse_region_args(tn_parser_t* parser) {
 }
 
 static tn_status_t parse_region_inside(tn_parser_t* parser, bool has_args) {
-  if (!has_args) {
+  if (parser->scope->region->is_paired && !has_args) {  // arguments are defined
+    TN_TRY(tn_parse_expect(parser, '{'));
+  } else if (!has_args) {
     TN_TRY(tn_parse_expect(parser, '{'));
     if (parser->lexer.token.kind == TN_TOKEN_CARET) {
       tn_lexer_next(&parser->lexer);
@@ -126,10 +163,10 @@ static tn_status_t parse_region_inside(tn_parser_t* parser, bool has_args) {
       TN_TRY(tn_parse_expect(parser, ':'));
     }
   } else {
-    TN_TRY(tn_parse_expect(parser, '('));
-    TN_TRY(parse_region_args(parser));
+    while (tn_parse_accept(parser, '(')) TN_TRY(parse_region_args(parser));
     TN_TRY(tn_parse_expect(parser, '{'));
   }
+  parser->scope->region->arg_count = tn_graph_param_count(parser->graph);
   tn_op_text_t last;
   TN_TRY(tn_parse_body(parser, &last));
   for (int i = 0; i < last.operand_count; ++i)
@@ -137,21 +174,36 @@ static tn_status_t parse_region_inside(tn_parser_t* parser, bool has_args) {
   return tn_parse_expect(parser, '}');
 }
 
-// "{ ^bb0(%a: t): .. }", or "(%a: t) { .. }" with |has_args|.
-static tn_status_t parse_region(tn_parser_t* parser, tn_op_text_t* op, bool has_args) {
+// "{ ^bb0(%a: t): .. }", or "(%a: t) (%b: t) { .. }" with |has_args|; or "{ .. }" whose arguments are |names| of the
+// types of |op|.
+static tn_status_t parse_region(tn_parser_t* parser, tn_op_text_t* op, bool has_args,
+                                int name_count, const tn_token_t* names) {
   enum { TN_DEEPEST_REGION = 16 };
-  if (op->region_count == TN_MAX_REGIONS || parser->depth >= TN_DEEPEST_REGION) {
-    return TN_OP_TEXT_ERROR(parser, op, "regions like these are not supported");
-  }
+  if (parser->depth >= TN_DEEPEST_REGION)
+    return TN_OP_TEXT_ERROR(parser, op, "regions are nested too deeply");
   tn_graph_t* outer_graph = parser->graph;
-  tn_scope_text_t *outer_scope = parser->scope, scope = {0};
-  tn_graph_t* graph = NULL;
-  TN_TRY(tn_graph_create(&graph));
-  op->regions[op->region_count++].graph = graph;
-  parser->graph = graph;
+  tn_region_text_t* region = TN_ARENA_NEW(&parser->arena, tn_region_text_t);
+  if (!region) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
+  *region = (tn_region_text_t){.is_paired = has_args || names};
+  TN_TRY(tn_graph_create(&region->graph));
+  if (op->last_region) {
+    op->last_region->next = region;
+  } else {
+    op->regions = region;
+  }
+  op->last_region = region;
+  ++op->region_count;
+  tn_scope_text_t *outer_scope = parser->scope, scope = {.outer = outer_scope, .region = region};
+  parser->graph = region->graph;
   parser->scope = &scope;
   ++parser->depth;
-  tn_status_t status = parse_region_inside(parser, has_args);
+  tn_status_t status = TN_OK;
+  for (int i = 0; !status && i < name_count; ++i) {
+    const tn_node_t* param = tn_graph_param(region->graph, &op->inputs[i], NULL);
+    status = tn_graph_status(region->graph);
+    if (!status) status = tn_parse_define(parser, &names[i], 1, &param);
+  }
+  if (!status) status = parse_region_inside(parser, has_args);
   --parser->depth;
   parser->graph = outer_graph;
   parser->scope = outer_scope;
@@ -159,7 +211,9 @@ static tn_status_t parse_region(tn_parser_t* parser, tn_op_text_t* op, bool has_
 }
 
 void tn_op_text_deinit(tn_op_text_t* op) {
-  for (int i = 0; i < op->region_count; ++i) tn_graph_destroy(op->regions[i].graph);
+  for (tn_region_text_t* region = op->regions; region; region = region->next)
+    tn_graph_destroy(region->graph);
+  op->regions = op->last_region = NULL;
   op->region_count = 0;
 }
 
@@ -213,11 +267,24 @@ static tn_status_t parse_word_item(tn_parser_t* parser, tn_op_text_t* op) {
   }
   if (strcmp(text, "init") == 0 && tn_token_is_punct(&parser->lexer.token, ':')) {
     tn_lexer_next(&parser->lexer);
+    ++op->init_count;
     return parse_operand(parser, op);
   }
   value.text = text;
   op->words.kind = TN_TEXT_LIST;
   return tn_value_append(parser, &op->words, &value);
+}
+
+// "(x init: a), (y init: b)" has the operands x, y, a, b.
+static tn_status_t order_inits(tn_parser_t* parser, tn_op_text_t* op) {
+  if (op->init_count < 2 || op->operand_count != 2 * op->init_count) return TN_OK;
+  const tn_node_t** ordered = TN_ARENA_ARRAY(&parser->arena, const tn_node_t*, op->operand_count);
+  if (!ordered) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "parse: out of memory");
+  for (int i = 0; i < op->operand_count; ++i)
+    ordered[i / 2 + i % 2 * op->init_count] = op->operands[i];
+  op->operands = ordered;
+  op->operand_capacity = op->operand_count;
+  return TN_OK;
 }
 
 // Everything between the op's name and its types.
@@ -233,7 +300,10 @@ static tn_status_t parse_items(tn_parser_t* parser, tn_op_text_t* op) {
     } else if (token.kind == TN_TOKEN_WORD) {
       if (tn_token_is(&token, "reducer")) break;
       TN_TRY(parse_word_item(parser, op));
-      if (tn_token_is(&token, "dense")) break;  // with its type, a constant is complete
+      if (tn_token_is(&token, "dense")) {  // with its type, a constant is complete
+        if (tn_token_is_punct(&lexer->token, '{')) TN_TRY(tn_parse_dict(parser, '}', &op->attrs));
+        break;
+      }
     } else if (token.kind == TN_TOKEN_SYMBOL || token.kind == TN_TOKEN_STRING) {
       tn_value_text_t value;
       TN_TRY(tn_parse_value(parser, &value));
@@ -242,7 +312,7 @@ static tn_status_t parse_items(tn_parser_t* parser, tn_op_text_t* op) {
       tn_lexer_next(lexer);
       if (tn_token_is_punct(&lexer->token, '{')) {
         do {
-          TN_TRY(parse_region(parser, op, false));
+          TN_TRY(parse_region(parser, op, false, 0, NULL));
         } while (tn_parse_accept(parser, ','));
         TN_TRY(tn_parse_expect(parser, ')'));
       } else {
@@ -341,12 +411,59 @@ static tn_status_t check_results(tn_parser_t* parser, const tn_op_text_t* op) {
   return TN_OK;
 }
 
+// "(%a = %x, ..) : t, .. cond {..} do {..}"; both regions take %a, ..
+static tn_status_t parse_while(tn_parser_t* parser, tn_op_text_t* op) {
+  tn_token_t* names = NULL;
+  int count = 0, capacity = 0;
+  TN_TRY(tn_parse_expect(parser, '('));
+  while (!tn_parse_accept(parser, ')')) {
+    if (count) TN_TRY(tn_parse_expect(parser, ','));
+    TN_TRY(grow(parser, sizeof *names, count, &capacity, &names));
+    if (parser->lexer.token.kind != TN_TOKEN_VALUE)
+      return tn_parse_unexpected(parser, "an argument '%name'");
+    names[count++] = parser->lexer.token;
+    tn_lexer_next(&parser->lexer);
+    TN_TRY(tn_parse_expect(parser, '='));
+    TN_TRY(parse_operand(parser, op));
+  }
+  if (tn_parse_accept(parser, ':'))
+    TN_TRY(parse_type_list(parser, &op->inputs, &op->input_count, &op->input_capacity, false));
+  if (op->input_count != count)
+    return TN_OP_TEXT_ERROR(parser, op, "%d operands, but %d types", count, op->input_count);
+  if (tn_token_is(&parser->lexer.token, "attributes")) {
+    tn_lexer_next(&parser->lexer);
+    TN_TRY(tn_parse_skip_balanced(parser));
+  }
+  static const char* const words[] = {"cond", "do"};
+  const tn_token_t none = {0};
+  for (int i = 0; i < 2; ++i) {
+    if (!tn_token_is(&parser->lexer.token, words[i])) return tn_parse_unexpected(parser, words[i]);
+    tn_lexer_next(&parser->lexer);
+    TN_TRY(parse_region(parser, op, false, count, count ? names : &none));
+  }
+  op->input_count = 0;
+  return TN_OK;
+}
+
 static tn_status_t parse_op(tn_parser_t* parser, tn_op_text_t* op) {
+  if (strcmp(op->name, "stablehlo.while") == 0 && tn_token_is_punct(&parser->lexer.token, '(')) {
+    // the generic form continues with a value's name only, or with nothing
+    const char* open = parser->lexer.token.text;
+    tn_lexer_next(&parser->lexer);
+    tn_lexer_next(&parser->lexer);
+    const bool is_pretty = tn_token_is_punct(&parser->lexer.token, '=');
+    tn_lexer_seek(&parser->lexer, open);
+    if (is_pretty) {
+      TN_TRY(parse_while(parser, op));
+      return tn_parse_skip_location(parser);
+    }
+  }
   TN_TRY(parse_items(parser, op));
+  TN_TRY(order_inits(parser, op));
   if (tn_parse_accept(parser, ':')) TN_TRY(parse_types(parser, op));
   if (tn_token_is(&parser->lexer.token, "reducer")) {
     tn_lexer_next(&parser->lexer);
-    TN_TRY(parse_region(parser, op, true));
+    TN_TRY(parse_region(parser, op, true, 0, NULL));
   }
   TN_TRY(tn_parse_skip_location(parser));
   return TN_OK;

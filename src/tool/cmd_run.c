@@ -1,11 +1,11 @@
-// tn run: parse a StableHLO file, run it, print the results.
+// tn run: parse a StableHLO file, run its functions, print the results, check what the file and the caller expect.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/text.h"
 #include "tn/driver.h"
 #include "tn/graph.h"
+#include "tool/check.h"
 #include "tool/npy.h"
 #include "tool/tool.h"
 
@@ -14,19 +14,31 @@ typedef struct tn_run {
   const char* engine;  // a driver's name, or "interp"
   const char** inputs;
   int input_count;
+  const char** expects;  // .npy files, one per result
+  int expect_count;
+  double tolerance;
   const char* output;  // prefix of .npy files, or NULL
   bool describe;
+  const char* function;
+  bool shows_name;
   tn_graph_t* graph;
+  tn_text_check_t* checks;
+  int check_count;
+  int failed_count;          // of checks
   void **params, **results;  // row-major
 } tn_run_t;
 
 static const char usage[] =
     "usage: tn run FILE.mlir [--input X]... [--engine E] [--output PREFIX] [--describe]\n\n"
-    "Runs @main and prints its results; '-' reads standard input.\n\n"
+    "Runs @main, or else every function without parameters, and prints the results; '-' reads\n"
+    "standard input. Parts between lines '// -----' are run one after the other. Checks in the\n"
+    "file (check.expect_eq, ..) are made; one that fails is reported and the exit status is 1.\n\n"
     "  --input X        one per parameter, in order: a .npy file, or zeros, ones, iota (0, 1, 2, "
     "..)\n"
     "  --engine E       a driver (sim, the default, or null), or interp, the reference "
     "interpreter\n"
+    "  --expect X       one per result, in order: a .npy file that the result must equal\n"
+    "  --tolerance T    with --expect: floats may differ by T (default 0)\n"
     "  --output PREFIX  writes PREFIX0.npy, PREFIX1.npy, .. instead of printing\n"
     "  --describe       prints the driver's program first\n";
 
@@ -147,7 +159,9 @@ static tn_status_t run_driver(const tn_run_t* run) {
 
 // ---- command ----------------------------------------------------------------------------------------------
 static tn_status_t print_results(const tn_run_t* run) {
-  for (int i = 0; i < tn_graph_result_count(run->graph); ++i) {
+  const int count = tn_graph_result_count(run->graph) - 2 * run->check_count;
+  if (run->shows_name && count) printf("// @%s\n", run->function);
+  for (int i = 0; i < count; ++i) {
     const tn_type_t* type = &tn_graph_result_at(run->graph, i)->node->types[0];
     if (run->output) {
       char path[4096];
@@ -169,12 +183,51 @@ static tn_status_t print_results(const tn_run_t* run) {
   return TN_OK;
 }
 
+static void check_results(tn_run_t* run) {
+  for (int i = 0; i < run->check_count; ++i) {
+    const tn_text_check_t* check = &run->checks[i];
+    const tn_type_t* type = &tn_graph_result_at(run->graph, check->got)->node->types[0];
+    const void *got = run->results[check->got], *expected = run->results[check->expected];
+    const int64_t element = tn_tool_check(check, type, got, expected);
+    if (element < 0) continue;
+    char place[4096];
+    snprintf(place, sizeof place, "%s:%d:%d: @%s", run->file, check->line, check->column,
+             run->function);
+    tn_tool_report(place, check, type, element, got, expected);
+    ++run->failed_count;
+  }
+}
+
+static tn_status_t check_expected(tn_run_t* run) {
+  const tn_text_check_t check = {.kind = run->tolerance > 0 ? TN_CHECK_ALMOST_EQ : TN_CHECK_EQ,
+                                 .tolerance = run->tolerance};
+  for (int i = 0; i < run->expect_count; ++i) {
+    const tn_type_t* type = &tn_graph_result_at(run->graph, i)->node->types[0];
+    void* expected;
+    TN_TRY(tn_npy_read(run->expects[i], type, &expected));
+    const int64_t element = tn_tool_check(&check, type, run->results[i], expected);
+    if (element >= 0) {
+      char place[4096];
+      snprintf(place, sizeof place, "%s: result %d", run->file, i);
+      tn_tool_report(place, &check, type, element, run->results[i], expected);
+      ++run->failed_count;
+    }
+    free(expected);
+  }
+  return TN_OK;
+}
+
 static tn_status_t run_graph(tn_run_t* run) {
   const int param_count = tn_graph_param_count(run->graph),
             result_count = tn_graph_result_count(run->graph);
   if (run->input_count != param_count) {
-    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: @main has %d parameters, got %d times --input",
-                    run->file, param_count, run->input_count);
+    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: @%s has %d parameters, got %d times --input",
+                    run->file, run->function, param_count, run->input_count);
+  }
+  const int own_count = result_count - 2 * run->check_count;
+  if (run->expect_count && run->expect_count != own_count) {
+    return TN_ERROR(TN_INVALID_ARGUMENT, "%s: @%s has %d results, got %d times --expect", run->file,
+                    run->function, own_count, run->expect_count);
   }
   run->params = calloc((size_t)param_count + 1, sizeof *run->params);
   run->results = calloc((size_t)result_count + 1, sizeof *run->results);
@@ -193,30 +246,72 @@ static tn_status_t run_graph(tn_run_t* run) {
   } else {
     TN_TRY(run_driver(run));
   }
-  return print_results(run);
+  TN_TRY(print_results(run));
+  check_results(run);
+  return check_expected(run);
 }
 
-static void run_deinit(tn_run_t* run) {
-  for (int i = 0; run->params && i < run->input_count; ++i) free(run->params[i]);
+static tn_status_t run_function(tn_run_t* run, const char* text, size_t length,
+                                const tn_text_function_t* function) {
+  char* name = strndup(function->name, function->name_length);
+  if (!name) return TN_ERROR(TN_RESOURCE_EXHAUSTED, "out of memory");
+  run->function = name;
+  tn_status_t status = tn_text_parse_function(run->file, text, length, function, &run->graph,
+                                              &run->checks, &run->check_count);
+  if (!status) status = run_graph(run);
+  for (int i = 0; run->params && i < tn_graph_param_count(run->graph); ++i) free(run->params[i]);
   for (int i = 0; run->results && i < tn_graph_result_count(run->graph); ++i) free(run->results[i]);
   free(run->params);
   free(run->results);
-  free((void*)run->inputs);
+  free(run->checks);
   tn_graph_destroy(run->graph);
+  run->params = run->results = NULL;
+  run->checks = NULL;
+  run->graph = NULL;
+  run->check_count = 0;
+  free(name);
+  return status;
+}
+
+// All functions of the file; an error ends it, a failed check does not.
+static tn_status_t run_file(tn_run_t* run) {
+  char* text = NULL;
+  size_t length = 0;
+  tn_text_function_t* functions = NULL;
+  int count = 0;
+  TN_TRY(tn_tool_read_text(run->file, &text, &length));
+  tn_status_t status = tn_text_functions(run->file, text, length, &functions, &count);
+  run->shows_name = count > 1;
+  if (!status && count > 1 && (run->input_count || run->expect_count || run->output)) {
+    status = TN_ERROR(TN_INVALID_ARGUMENT,
+                      "%s: --input, --expect and --output are for one function, the file has %d",
+                      run->file, count);
+  }
+  for (int i = 0; !status && i < count; ++i)
+    status = run_function(run, text, length, &functions[i]);
+  free(functions);
+  free(text);
+  return status;
 }
 
 int tn_cmd_run(int argc, char** argv) {
-  tn_run_t run = {.inputs = calloc((size_t)argc, sizeof(char*))};
-  bool is_usage = !run.inputs;
+  tn_run_t run = {.inputs = calloc((size_t)argc, sizeof(char*)),
+                  .expects = calloc((size_t)argc, sizeof(char*))};
+  bool is_usage = !run.inputs || !run.expects, is_help = false;
   for (int i = 1; i < argc && !is_usage; ++i) {
     const bool has_value = i + 1 < argc;
     if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-      printf("%s", usage);
-      free((void*)run.inputs);
-      return 0;
+      is_help = true;
+      break;
     }
     if (strcmp(argv[i], "--input") == 0 && has_value) {
       run.inputs[run.input_count++] = argv[++i];
+    } else if (strcmp(argv[i], "--expect") == 0 && has_value) {
+      run.expects[run.expect_count++] = argv[++i];
+    } else if (strcmp(argv[i], "--tolerance") == 0 && has_value) {
+      char* end;
+      run.tolerance = strtod(argv[++i], &end);
+      is_usage = *end || end == argv[i] || !(run.tolerance >= 0);
     } else if (strcmp(argv[i], "--engine") == 0 && has_value) {
       run.engine = argv[++i];
     } else if (strcmp(argv[i], "--output") == 0 && has_value) {
@@ -229,18 +324,17 @@ int tn_cmd_run(int argc, char** argv) {
       is_usage = true;
     }
   }
-  if (is_usage || !run.file) {
+  int code = 0;
+  if (is_help) {
+    printf("%s", usage);
+  } else if (is_usage || !run.file) {
     fprintf(stderr, "%s", usage);
-    free((void*)run.inputs);
-    return 2;
-  }
-  tn_status_t status = tn_tool_read_graph(run.file, &run.graph);
-  if (!status) status = run_graph(&run);
-  int code = tn_cmd_fail("run", status);
-  if (run.graph) {
-    run_deinit(&run);
+    code = 2;
   } else {
-    free((void*)run.inputs);
+    code = tn_cmd_fail("run", run_file(&run));
+    if (run.failed_count) code = 1;
   }
+  free((void*)run.inputs);
+  free((void*)run.expects);
   return code;
 }

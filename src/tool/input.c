@@ -5,7 +5,7 @@
 
 #include "tool/tool.h"
 
-static tn_status_t read_text(const char* path, char** out_text, size_t* out_length) {
+tn_status_t tn_tool_read_text(const char* path, char** out_text, size_t* out_length) {
   FILE* file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
   if (!file) return TN_ERROR(TN_NOT_FOUND, "%s: cannot be opened", path);
   size_t length = 0, capacity = 1 << 16;
@@ -28,7 +28,7 @@ tn_status_t tn_tool_read_graph(const char* path, tn_graph_t** out_graph) {
   *out_graph = NULL;
   char* text = NULL;
   size_t length = 0;
-  TN_TRY(read_text(path, &text, &length));
+  TN_TRY(tn_tool_read_text(path, &text, &length));
   tn_status_t status = tn_graph_parse(path, text, length, out_graph);
   free(text);
   return status;

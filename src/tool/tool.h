@@ -14,6 +14,8 @@ int tn_cmd_cache(int argc, char** argv);
 // Prints a status to standard error as "tn <command>: CODE: message", frees it and returns 1; 0 for TN_OK.
 int tn_cmd_fail(const char* command, tn_status_t status);
 
+// A file's text ("-": standard input); |out_text| is malloc'ed.
+tn_status_t tn_tool_read_text(const char* path, char** out_text, size_t* out_length);
 // Parses a StableHLO file ("-": standard input); the caller destroys |out_graph|.
 tn_status_t tn_tool_read_graph(const char* path, tn_graph_t** out_graph);
 
