@@ -198,6 +198,10 @@ tn_status_t tn_parse_build_sort(tn_parser_t* parser, tn_op_text_t* op) {
       compare->op == TN_OP_COMPARE ? tn_node_int(compare, TN_ATTR_DIRECTION, 0) : TN_EQ;
   int64_t first = direction >= TN_LT ? param_index(compare->operands[0]) : -1;
   int64_t second = direction >= TN_LT ? param_index(compare->operands[1]) : -1;
+  if (direction >= TN_LT && tn_value_find(&op->attrs, "tn.weak_order")) {  // as we print it
+    first = 0;
+    second = 1;
+  }
   if (first < 0 || second < 0 || first + second != 1)
     return tn_parse_sort_any(parser, op, (int)dimension);
   bool descending = (direction >= TN_GT) != (first == 1);

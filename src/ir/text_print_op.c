@@ -98,8 +98,8 @@ static void print_combiner(tn_printer_t* printer, tn_reduce_kind_t kind, tn_dtyp
   }
 }
 // A region that compares its first two arguments; |pairs| pairs of arguments.
-static void print_comparator(tn_printer_t* printer, const char* direction, int pairs,
-                             const tn_node_t* const* operands) {
+static void print_comparator(tn_printer_t* printer, const char* direction, const char* order,
+                             int pairs, const tn_node_t* const* operands) {
   const char* first = tn_dtype_name(operands[0]->types[0].dtype);
   ADD("{\n      ^bb0(");
   for (int i = 0; i < pairs; ++i) {
@@ -107,9 +107,9 @@ static void print_comparator(tn_printer_t* printer, const char* direction, int p
     ADD("%s%%a%d: tensor<%s>, %%b%d: tensor<%s>", i ? ", " : "", i, type, i, type);
   }
   bool is_float = tn_dtype_is_float(operands[0]->types[0].dtype);
-  ADD("):\n        %%c = stablehlo.compare %s, %%a0, %%b0%s : (tensor<%s>, tensor<%s>) -> "
+  ADD("):\n        %%c = stablehlo.compare %s, %%a0, %%b0%s%s : (tensor<%s>, tensor<%s>) -> "
       "tensor<i1>\n",
-      direction, is_float ? ", TOTALORDER" : "", first, first);
+      direction, is_float ? ", " : "", is_float ? order : "", first, first);
   ADD("        stablehlo.return %%c : tensor<i1>\n    }");
 }
 
@@ -215,7 +215,7 @@ static void print_window(tn_printer_t* printer, const tn_node_t* node) {
   print_padding(printer, ", padding = dense<", node);
   ADD("> : tensor<%dx2xi64>}> (", node->types[0].rank);
   if (is_grad) {
-    print_comparator(printer, kind == TN_REDUCE_MAX ? "GE" : "LE", 1, node->operands);
+    print_comparator(printer, kind == TN_REDUCE_MAX ? "GE" : "LE", "FLOAT", 1, node->operands);
     ADD(", ");
     print_combiner(printer, TN_REDUCE_SUM, node->types[0].dtype);
   } else {
@@ -230,9 +230,10 @@ static void print_sort(tn_printer_t* printer, const tn_node_t* node) {
   print_operands(printer, node);
   ADD(") <{dimension = %lld : i64, is_stable = true}> (",
       (long long)tn_node_int(node, TN_ATTR_DIMENSION, 0));
-  print_comparator(printer, tn_node_int(node, TN_ATTR_DESCENDING, 0) ? "GT" : "LT",
+  print_comparator(printer, tn_node_int(node, TN_ATTR_DESCENDING, 0) ? "GT" : "LT", "TOTALORDER",
                    node->operand_count, node->operands);
-  ADD(")");
+  // our order, which StableHLO has no word for: zeros are equal, and so are NaN of either sign
+  ADD(")%s", tn_dtype_is_float(node->operands[0]->types[0].dtype) ? " {tn.weak_order}" : "");
   print_signature(printer, node);
 }
 
