@@ -177,6 +177,14 @@ const tn_node_t* tn_parse_total_order(tn_graph_t* graph, const tn_node_t* x);
 // The same for WEAKORDER: zeros are equal, so are all NaN, which are the greatest.
 const tn_node_t* tn_parse_weak_order(tn_graph_t* graph, const tn_node_t* x);
 
+// ---- text_parse_derived.c: ops that are built from others -------------------------------------------------
+tn_status_t tn_parse_build_reduce_precision(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_dimension_size(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_batch_norm(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_cholesky(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_triangular_solve(tn_parser_t* parser, tn_op_text_t* op);
+tn_status_t tn_parse_build_fft(tn_parser_t* parser, tn_op_text_t* op);
+
 // ---- text_parse.c: functions ------------------------------------------------------------------------------
 // Builds the body of the function @name on |op|'s operands.
 tn_status_t tn_parse_inline(tn_parser_t* parser, tn_op_text_t* op, const char* name);
