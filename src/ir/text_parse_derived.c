@@ -21,6 +21,10 @@ static tn_status_t expect(tn_parser_t* parser, const tn_op_text_t* op, int count
   return TN_OK;
 }
 
+static tn_dtype_t op_dtype(const tn_op_text_t* op) {
+  return op->operand_count ? op->operands[0]->types[0].dtype : TN_F32;
+}
+
 static bool flag_of(const tn_op_text_t* op, const char* key) {
   const tn_value_text_t* value = tn_value_find(&op->attrs, key);
   return value && value->integer;
@@ -269,7 +273,7 @@ tn_status_t tn_parse_build_cholesky(tn_parser_t* parser, tn_op_text_t* op) {
 // Row by row; each solved one is taken out of the rest.
 tn_status_t tn_parse_build_triangular_solve(tn_parser_t* parser, tn_op_text_t* op) {
   int64_t size;
-  TN_TRY(expect(parser, op, 2, true));
+  TN_TRY(expect(parser, op, 2, !tn_dtype_is_complex(op_dtype(op))));
   TN_TRY(expect_square(parser, op, &size));
   tn_graph_t* graph = parser->graph;
   const bool is_left = flag_of(op, "left_side"), is_unit = flag_of(op, "unit_diagonal");
@@ -280,6 +284,11 @@ tn_status_t tn_parse_build_triangular_solve(tn_parser_t* parser, tn_op_text_t* o
   const bool swaps = is_transposed == is_left;
   const bool is_lower = flag_of(op, "lower") != swaps;
   const tn_node_t* a = swaps ? swap_last(graph, op->operands[0]) : op->operands[0];
+  if (a && is_transposed && strcmp(transpose->text, "ADJOINT") == 0 &&
+      tn_dtype_is_complex(a->types[0].dtype)) {
+    const tn_node_t* imag = tn_unary(graph, TN_OP_NEG, tn_unary(graph, TN_OP_IMAG, a));
+    a = tn_binary(graph, TN_OP_COMPLEX, tn_unary(graph, TN_OP_REAL, a), imag);
+  }
   if (op->operands[1]->types[0].rank != op->operands[0]->types[0].rank)
     return TN_OP_TEXT_ERROR(parser, op, "expected operands of equal rank");
   const tn_node_t* b = is_left ? op->operands[1] : swap_last(graph, op->operands[1]);

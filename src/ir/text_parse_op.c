@@ -253,6 +253,7 @@ static tn_status_t parse_ranges(tn_parser_t* parser, tn_op_text_t* op) {
 // A word: a key if '=' follows, a constant's elements, or just a word.
 static tn_status_t parse_word_item(tn_parser_t* parser, tn_op_text_t* op) {
   tn_token_t word = parser->lexer.token;
+  if (word.kind != TN_TOKEN_WORD) return tn_parse_unexpected(parser, "a word");
   tn_value_text_t value = {.kind = TN_TEXT_WORD, .at = word.text};
   if (tn_token_is(&word, "dense")) {
     TN_TRY(tn_parse_value(parser, &value));
@@ -302,6 +303,7 @@ static tn_status_t parse_items(tn_parser_t* parser, tn_op_text_t* op) {
       TN_TRY(parse_word_item(parser, op));
       if (tn_token_is(&token, "dense")) {  // with its type, a constant is complete
         if (tn_token_is_punct(&lexer->token, '{')) TN_TRY(tn_parse_dict(parser, '}', &op->attrs));
+        while (tn_parse_accept(parser, ',')) TN_TRY(parse_word_item(parser, op));
         break;
       }
     } else if (token.kind == TN_TOKEN_SYMBOL || token.kind == TN_TOKEN_STRING) {

@@ -29,6 +29,15 @@ func.func @cholesky_and_solve() {
   check.expect_almost_eq_const %z, dense<[[533.0], [-67.0], [8.0]]> : tensor<3x1xf64>
   func.return
 }
+func.func @solve_of_complex_numbers() {
+  %a = stablehlo.constant dense<[[(1.0, 1.0), (0.0, 0.0)], [(0.0, 2.0), (2.0, 0.0)]]> : tensor<2x2xcomplex<f32>>
+  %b = stablehlo.constant dense<[[(2.0, 0.0)], [(4.0, 4.0)]]> : tensor<2x1xcomplex<f32>>
+  %x = "stablehlo.triangular_solve"(%a, %b) {left_side = true, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose NO_TRANSPOSE>} : (tensor<2x2xcomplex<f32>>, tensor<2x1xcomplex<f32>>) -> tensor<2x1xcomplex<f32>>
+  check.expect_almost_eq_const %x, dense<[[(1.0, -1.0)], [(1.0, 1.0)]]> : tensor<2x1xcomplex<f32>>, tolerance = 1.0e-06
+  %y = "stablehlo.triangular_solve"(%a, %b) {left_side = true, lower = true, unit_diagonal = false, transpose_a = #stablehlo<transpose ADJOINT>} : (tensor<2x2xcomplex<f32>>, tensor<2x1xcomplex<f32>>) -> tensor<2x1xcomplex<f32>>
+  check.expect_almost_eq_const %y, dense<[[(-3.0, 1.0)], [(2.0, 2.0)]]> : tensor<2x1xcomplex<f32>>
+  func.return
+}
 func.func @fft_there_and_back() {
   %x = stablehlo.constant dense<[(1.0, 0.0), (2.0, 1.0), (0.0, -1.0), (4.0, 0.0)]> : tensor<4xcomplex<f64>>
   %f = stablehlo.fft %x, type = FFT, length = [4] : (tensor<4xcomplex<f64>>) -> tensor<4xcomplex<f64>>
