@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 
@@ -32,6 +33,9 @@ class NeuronGenerator final : public c10::GeneratorImpl {
   uint64_t seed_ = c10::default_rng_seed_val;
   uint64_t offset_ = 0;
 };
+
+// The 16 bytes of a state, as a tensor on the CPU.
+at::Tensor generator_state_tensor(const uint64_t state[2]);
 
 const at::Generator& default_generator(int device);
 // The generator of an optional argument, else the default of |device|.

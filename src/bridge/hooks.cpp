@@ -40,11 +40,13 @@ void NeuronGenerator::set_state(const c10::TensorImpl& state) {
   offset_ = offset;
 }
 c10::intrusive_ptr<c10::TensorImpl> NeuronGenerator::get_state() const {
-  auto state = at::detail::empty_cpu({16}, c10::ScalarType::Byte);
-  auto* bytes = static_cast<uint8_t*>(state.mutable_data_ptr());
-  std::memcpy(bytes, &seed_, 8);
-  std::memcpy(bytes + 8, &offset_, 8);
-  return state.getIntrusivePtr();
+  const uint64_t state[2] = {seed_, offset_};
+  return generator_state_tensor(state).getIntrusivePtr();
+}
+at::Tensor generator_state_tensor(const uint64_t state[2]) {
+  auto tensor = at::detail::empty_cpu({16}, c10::ScalarType::Byte);
+  std::memcpy(tensor.mutable_data_ptr(), state, 16);
+  return tensor;
 }
 void NeuronGenerator::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& state) {
   const auto* from = dynamic_cast<const NeuronGenerator*>(state.get());

@@ -22,8 +22,15 @@ bool is_view_schema(const c10::FunctionSchema& schema) {
 TraceValue Trace::add_tensor_param() {
   param_is_int_.push_back(0);
   param_is_written_.push_back(0);
+  param_is_generator_state_.push_back(0);
   int_is_structural_.push_back(0);
   return {TraceValue::Param, static_cast<int32_t>(param_is_int_.size()) - 1, 0};
+}
+
+TraceValue Trace::add_generator_state_param() {
+  const TraceValue param = add_tensor_param();
+  param_is_generator_state_[param.index] = 1;
+  return param;
 }
 
 TraceValue Trace::add_int_param(bool is_float) {
@@ -108,7 +115,7 @@ void Trace::add_copy(TraceValue param, TraceValue value) {
 bool Trace::find_view(TraceValue value, std::vector<int>& chain, int& base) const {
   while (value.kind == TraceValue::Result) {
     const TraceCall& call = calls_[value.index];
-    if (!call.is_view || value.item != 0 || call.args.empty() ||
+    if (!call.is_view || value.is_generator_state() || value.item != 0 || call.args.empty() ||
         call.args[0].kind != TraceArg::Value)
       return false;
     if (call.op.schema().returns().size() != 1 ||
@@ -165,6 +172,11 @@ void Trace::encode(const std::vector<TraceItem>& inputs, std::vector<uint64_t>& 
     TORCH_CHECK(std::holds_alternative<at::Tensor>(inputs[i]), "trace ", name_, ": input ", i,
                 " must be a tensor");
     const at::Tensor& tensor = std::get<at::Tensor>(inputs[i]);
+    if (param_is_generator_state_[i]) {
+      TORCH_CHECK(tensor.is_cpu() && tensor.nbytes() == 16 && tensor.is_contiguous(), "trace ",
+                  name_, ": input ", i, " must be the 16 bytes of a generator's state");
+      continue;
+    }
     const bool is_contiguous = tensor.is_contiguous();
     key.push_back(static_cast<uint64_t>(tensor.scalar_type()) |
                   static_cast<uint64_t>(tensor.dim()) << 8 |
@@ -256,6 +268,9 @@ std::vector<TraceItem> Trace::launch(const Program& program, const std::vector<T
         break;
       }
       case TraceParamPlan::Random: params[i] = random[param.index].data(); break;
+      case TraceParamPlan::GeneratorState:
+        params[i] = const_cast<void*>(std::get<at::Tensor>(inputs[param.index]).const_data_ptr());
+        break;
     }
   }
   std::vector<TraceItem> outputs(program.results.size());
@@ -271,6 +286,12 @@ std::vector<TraceItem> Trace::launch(const Program& program, const std::vector<T
   // Views are taken before the launch: they read metadata only.
   for (size_t i = 0; i < program.results.size(); ++i) {
     const TraceResultPlan& result = program.results[i];
+    if (result.kind == TraceResultPlan::GeneratorState) {
+      std::array<uint64_t, 2> state;
+      if (result.index >= 0) state = random[result.index];
+      else generator_of(std::nullopt, program.device)->peek(state.data());
+      outputs[i] = generator_state_tensor(state.data());
+    }
     if (result.kind == TraceResultPlan::Int)
       outputs[i] = item_of(result.index,
                            result.is_dynamic ? int_value(result.index, inputs) : result.constant);

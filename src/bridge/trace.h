@@ -26,7 +26,11 @@ namespace tn::bridge {
 struct TraceValue {
   enum Kind : uint8_t { None, Param, Result, Int } kind = None;
   int32_t index = 0;  // parameter, call, or integer expression
-  int32_t item = 0;   // Result: which one
+  int32_t item = 0;   // Result: which one, or kGeneratorState
+
+  // A result of every call: the state of the device's generator before it, 16 bytes on the CPU.
+  static constexpr int32_t kGeneratorState = -1;
+  bool is_generator_state() const { return kind == Result && item == kGeneratorState; }
 };
 
 struct TraceArg {
@@ -64,7 +68,8 @@ struct TraceCall {
   std::vector<ArgKind> kinds;
   std::vector<TraceArg> args;
   bool is_view;
-  uint32_t value_mask = 0;  // numbers given by expressions whose value a lowering asked for
+  TraceValue generator_state = {};  // the call draws from there, not from the generator
+  uint32_t value_mask = 0;          // numbers given by expressions whose value a lowering asked for
 };
 
 int64_t int_apply(IntOp op, int64_t a, int64_t b);
@@ -81,6 +86,7 @@ class Trace {
   explicit Trace(std::string name) : name_(std::move(name)) {}
 
   TraceValue add_tensor_param();
+  TraceValue add_generator_state_param();
   TraceValue add_int_param(bool is_float);
   TraceValue add_int(IntNode node);
   // |name| is a row of trace_number.inc; operands of mixed kinds meet as doubles. ValueError for other names.
@@ -88,6 +94,8 @@ class Trace {
   // NotImplementedError if the operator does not exist.
   int add_call(const std::string& name, std::vector<TraceArg> args,
                const std::vector<std::pair<std::string, TraceArg>>& keywords);
+  // The call repeats what a call did at that state of the generator, and leaves the generator alone.
+  void set_generator_state(int call, TraceValue state) { calls_[call].generator_state = state; }
   void add_copy(TraceValue param, TraceValue value);
   // |strides|: per result an empty list (row-major) or one value per dimension.
   void set_results(std::vector<TraceValue> results, std::vector<std::vector<TraceValue>> strides);
@@ -140,6 +148,7 @@ class Trace {
   std::string name_;
   std::vector<uint8_t> param_is_int_;
   std::vector<uint8_t> param_is_written_;
+  std::vector<uint8_t> param_is_generator_state_;
   std::vector<uint8_t> int_is_structural_;  // per parameter: its value belongs to the key
   std::vector<IntNode> ints_;
   std::vector<TraceCall> calls_;

@@ -23,6 +23,7 @@ class TraceBuilder {
     find_device();
     params();
     results_.resize(trace_.calls_.size());
+    random_of_call_.assign(trace_.calls_.size(), -1);
     for (size_t i = 0; i < trace_.calls_.size() && !failed_; ++i) call(static_cast<int>(i));
     if (!failed_) results();
     if (!failed_) copies();
@@ -57,7 +58,7 @@ class TraceBuilder {
     param_index_.assign(inputs_.size(), -1);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const auto* tensor = std::get_if<at::Tensor>(&inputs_[i]);
-      if (!tensor) continue;
+      if (!tensor || trace_.param_is_generator_state_[i]) continue;
       const tn_dtype_t dtype = to_tn(tensor->scalar_type());
       if (dtype == TN_DTYPE_NONE)
         return fail(std::string("dtype ") + c10::toString(tensor->scalar_type()));
@@ -257,6 +258,15 @@ class TraceBuilder {
     }
   }
 
+  // Where call |index| reads the generator's state from; it has none of its own if it repeats another.
+  TraceParamPlan random_source(int index, TraceValue state) {
+    if (state.kind == TraceValue::Param) return {TraceParamPlan::GeneratorState, state.index};
+    if (state.is_generator_state()) return {TraceParamPlan::Random, random_of_call_[state.index]};
+    random_of_call_[index] = static_cast<int32_t>(program_->random_counts.size());
+    program_->random_counts.push_back(0);
+    return {TraceParamPlan::Random, random_of_call_[index]};
+  }
+
   void call(int index) {
     TraceCall& call = trace_.calls_[index];
     const std::string& name = call.account->name;
@@ -269,9 +279,7 @@ class TraceBuilder {
       const int64_t two = 2;
       const tn_type_t type = tn_type_make(TN_U64, 1, &two);
       random = tn_graph_param(graph_, &type, nullptr);
-      program_->params.push_back(
-          {TraceParamPlan::Random, static_cast<int32_t>(program_->random_counts.size())});
-      program_->random_counts.push_back(0);
+      program_->params.push_back(random_source(index, call.generator_state));
     }
     static thread_local std::vector<tn_value_t> values(1024);
     int count = 0;
@@ -285,7 +293,8 @@ class TraceBuilder {
       tn_status_free(status);
       return;
     }
-    if (random) program_->random_counts.back() = random_count;
+    if (random && call.generator_state.kind == TraceValue::None)
+      program_->random_counts.back() = random_count;
     for (size_t i = 0; i < call.args.size(); ++i)
       if (mask >> i & 1) trace_.mark_structural(call.args[i]);
     std::vector<const tn_node_t*>& nodes = results_[index];
@@ -297,7 +306,10 @@ class TraceBuilder {
   void results() {
     for (const Trace::ResultSpec& spec : trace_.results_) {
       TraceResultPlan result;
-      if (spec.value.kind == TraceValue::Int) {
+      if (spec.value.is_generator_state()) {
+        result.kind = TraceResultPlan::GeneratorState;
+        result.index = random_of_call_[spec.value.index];
+      } else if (spec.value.kind == TraceValue::Int) {
         result.kind = TraceResultPlan::Int;
         result.index = spec.value.index;
         result.is_dynamic = !trace_.needs_build(spec.value.index);
@@ -376,6 +388,7 @@ class TraceBuilder {
   std::vector<const tn_node_t*> param_nodes_;
   std::vector<int> param_index_;
   std::vector<std::vector<const tn_node_t*>> results_;
+  std::vector<int32_t> random_of_call_;
   bool failed_ = false;
   std::string reason_;
 };

@@ -1,6 +1,7 @@
 // Running a trace whose calls do not all belong to one graph: call by call, or in parts around a refused call.
 #include <ATen/EmptyTensor.h>
 
+#include "generator.h"
 #include "trace_program.h"
 
 namespace tn::bridge {
@@ -22,11 +23,15 @@ struct Trace::Split {
 class TraceRunner {
  public:
   TraceRunner(const Trace& trace, const std::vector<TraceItem>& inputs)
-      : trace_(trace), inputs_(inputs), results_(trace.calls_.size()) {}
+      : trace_(trace),
+        inputs_(inputs),
+        results_(trace.calls_.size()),
+        generator_states_(trace.calls_.size()) {}
 
   IValue tensor(TraceValue value) {
     if (value.kind == TraceValue::Param) return std::get<at::Tensor>(inputs_[value.index]);
     if (value.kind != TraceValue::Result) return IValue();
+    if (value.is_generator_state()) return generator_states_[value.index];
     const auto& list = results_[value.index];
     return value.item < static_cast<int>(list.size()) ? IValue(list[value.item]) : IValue();
   }
@@ -48,7 +53,15 @@ class TraceRunner {
     torch::jit::Stack stack;
     for (size_t i = 0; i < call.args.size(); ++i)
       stack.push_back(value(call.args[i], call.kinds[i]));
+    NeuronGenerator* generator = generator_of(std::nullopt, device());
+    uint64_t before[2];
+    generator->peek(before);
+    generator_states_[index] = generator_state_tensor(before);
+    if (call.generator_state.kind != TraceValue::None)
+      generator->set_state(*tensor(call.generator_state).toTensor().unsafeGetTensorImpl());
     call.op.callBoxed(stack);
+    if (call.generator_state.kind != TraceValue::None)
+      generator->set_state(*generator_states_[index].unsafeGetTensorImpl());
     for (const IValue& result : stack) {
       if (result.isTensorList())
         for (const at::Tensor& item : result.toTensorVector()) results_[index].push_back(item);
@@ -65,6 +78,10 @@ class TraceRunner {
     }
     const std::vector<TraceItem> outputs = part.trace.run(items);
     for (size_t i = 0; i < outputs.size(); ++i) {
+      if (part.outputs[i].is_generator_state()) {
+        generator_states_[part.outputs[i].index] = std::get<at::Tensor>(outputs[i]);
+        continue;
+      }
       std::vector<at::Tensor>& list = results_[part.outputs[i].index];
       const size_t item = static_cast<size_t>(part.outputs[i].item);
       if (list.size() <= item) list.resize(item + 1);
@@ -73,6 +90,14 @@ class TraceRunner {
   }
 
  private:
+  int device() const {
+    for (const TraceItem& item : inputs_)
+      if (const auto* tensor = std::get_if<at::Tensor>(&item);
+          tensor && tensor->device().type() == kNeuron)
+        return tensor->device().index();
+    return thread_state().device;
+  }
+
   IValue value(const TraceArg& arg, ArgKind kind) {
     if (arg.kind == TraceArg::Value) {
       if (arg.value.kind != TraceValue::Int) return tensor(arg.value);
@@ -137,6 +162,7 @@ class TraceRunner {
   const Trace& trace_;
   const std::vector<TraceItem>& inputs_;
   std::vector<std::vector<at::Tensor>> results_;
+  std::vector<at::Tensor> generator_states_;  // before each call
 };
 
 at::Tensor TraceRunner::scalar_to_tensor(const c10::Scalar& number) {
@@ -167,10 +193,13 @@ class TracePartBuilder {
     for (int i = begin_; i < end_; ++i) {
       TraceCall call = whole_.calls_[i];
       for (TraceArg& argument : call.args) argument = arg(argument);
+      call.generator_state = value(call.generator_state);
       part_->trace.append(std::move(call));
     }
-    for (int i = end_; i < count; ++i)
+    for (int i = end_; i < count; ++i) {
       for (const TraceArg& argument : whole_.calls_[i].args) need(argument);
+      need(whole_.calls_[i].generator_state);
+    }
     for (const auto& [param, value] : whole_.copies_) need(value);
     for (const Trace::ResultSpec& spec : whole_.results_) need(spec.value);
     std::vector<TraceValue> results;
@@ -202,7 +231,10 @@ class TracePartBuilder {
     for (size_t i = 0; i < part_->inputs.size(); ++i)
       if (same(part_->inputs[i], value)) return {TraceValue::Param, static_cast<int32_t>(i), 0};
     part_->inputs.push_back(value);
-    return part_->trace.add_tensor_param();
+    const bool is_state =
+        value.is_generator_state() ||
+        (value.kind == TraceValue::Param && whole_.param_is_generator_state_[value.index]);
+    return is_state ? part_->trace.add_generator_state_param() : part_->trace.add_tensor_param();
   }
 
   int32_t number(int index) {

@@ -6,13 +6,14 @@
 namespace tn::bridge {
 
 struct TraceParamPlan {
-  enum Kind : uint8_t { Tensor, HostTensor, Int, Random } kind;
+  enum Kind : uint8_t { Tensor, HostTensor, Int, Random, GeneratorState } kind;
   int32_t index;  // input; Int: expression; Random: which random call
 };
 
 struct TraceResultPlan {
-  enum Kind : uint8_t { None, Fresh, View, Int } kind = None;
-  ResultPlan plan;  // Fresh
+  enum Kind : uint8_t { None, Fresh, View, Int, GeneratorState } kind = None;
+  ResultPlan
+      plan;  // Fresh; GeneratorState: |index| is the random call, -1: the state after the launch
   int32_t index = 0;
   int64_t constant = 0;
   bool is_dynamic = false;  // Int: evaluate |index| at every run

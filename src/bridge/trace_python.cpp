@@ -96,6 +96,7 @@ void bind_trace(py::module_& m) {
   py::class_<Trace>(m, "Trace", "Functional ATen calls and expressions of numbers over parameters.")
       .def(py::init<std::string>(), py::arg("name") = "graph")
       .def("tensor_param", &Trace::add_tensor_param)
+      .def("generator_state_param", &Trace::add_generator_state_param)
       .def("int_param", [](Trace& trace) { return trace.add_int_param(false); })
       .def("float_param", [](Trace& trace) { return trace.add_int_param(true); })
       .def(
@@ -137,6 +138,11 @@ void bind_trace(py::module_& m) {
           "result",
           [](Trace&, int call, int item) { return TraceValue{TraceValue::Result, call, item}; },
           py::arg("call"), py::arg("item") = 0)
+      .def("generator_state",
+           [](Trace&, int call) {
+             return TraceValue{TraceValue::Result, call, TraceValue::kGeneratorState};
+           })
+      .def("set_generator_state", &Trace::set_generator_state, py::arg("call"), py::arg("state"))
       .def("copy_to", &Trace::add_copy, py::arg("param"), py::arg("value"))
       .def(
           "set_results",

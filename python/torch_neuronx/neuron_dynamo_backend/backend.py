@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch._dynamo.trace_rules
 from torch import fx
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
@@ -16,6 +17,11 @@ from .recorder import Recorder, UnsupportedGraph
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 OPTIONS = {"fallback_execution": bool, "model_name": str, "fallback": str, "trace.enabled": bool}
+
+
+# Dynamo runs what stands there and does not look inside: it acts on the device's state, not on tensors of the graph.
+for _module in ("_device", "_register", "_report"):
+    torch._dynamo.trace_rules.add(f"torch_neuronx.{_module}")
 
 
 class NEFFCompilationError(RuntimeError):
@@ -74,12 +80,13 @@ def _compile_graph(graph_module: fx.GraphModule, kind: str, options: dict[str, A
         }
     )
     torch._dynamo.utils.counters["neuron"]["compiled_graphs"] += 1
-    run_trace = recorder.trace.run
+    run_trace, states = recorder.trace.run, recorder.generator_states
     with unset_fake_temporarily():  # constants of the graph are real tensors
         constants = [_on_device(constant) for constant in recorder.constants]
 
     def run(inputs: list[Any]) -> list[Any]:
-        arguments = [_on_device(value) for value in inputs if value is not None]
+        given = [value for value in inputs if value is not None]
+        arguments = [value if i in states else _on_device(value) for i, value in enumerate(given)]
         inputs.clear()  # AOTAutograd hands over ownership: activations can be freed as soon as they are read
         return run_trace(arguments + constants)
 

@@ -86,6 +86,11 @@ _EXPRESSIONS: dict[str, str] = {
 _INTEGER_ONLY = ("floor", "ceil", "trunc", "round")  # an integer is its own
 
 
+# What AOTAutograd wraps a random operator in that backward repeats.
+_SAVE_STATE = torch.ops.higher_order.run_and_save_rng_state
+_RUN_WITH_STATE = torch.ops.higher_order.run_with_rng_state
+
+
 class UnsupportedGraph(Exception):
     """A node that a trace cannot hold; the message names it and the user's line."""
 
@@ -101,12 +106,18 @@ def _is_token(node: fx.Node, user: fx.Node) -> bool:
     return user.target is torch.ops.higher_order.with_effects and user.args[0] is node
 
 
+def _is_saved_state(node: fx.Node) -> bool:
+    return node.target is operator.getitem and node.args[1] == 0 and node.args[0].target is _SAVE_STATE
+
+
 class Recorder:
     """Walks one graph. After |record|, |trace| runs it and |constants| follow the graph's own inputs."""
 
     def __init__(self, graph_module: fx.GraphModule, name: str) -> None:
         self.trace = _C.Trace(name)
         self.constants: list[torch.Tensor] = []
+        self.generator_states: set[int] = set()  # inputs that stay on the CPU
+        self._param_count = 0
         self._module = graph_module
         self._values: dict[fx.Node, Any] = {}
         self._calls: dict[fx.Node, int] = {}
@@ -138,6 +149,9 @@ class Recorder:
         param: Any = None  # absent at run time, too
         if any(_is_token(node, user) for user in node.users):
             pass
+        elif any(user.target is _RUN_WITH_STATE and user.args[0] is node for user in node.users):
+            param = self.trace.generator_state_param()
+            self.generator_states.add(self._param_count)
         elif isinstance(value, torch.Tensor):
             param = self.trace.tensor_param()
             for dim, size in enumerate(value.shape):
@@ -150,6 +164,7 @@ class Recorder:
             self._learn(value, lambda p=param: p)
         elif value is not None or node.users:
             raise UnsupportedGraph(f"an input of type {type(value).__name__}: {node.name}")
+        self._param_count += param is not None
         self._values[node] = param
 
     def _learn(self, size: Any, value: Callable[[], Any]) -> None:
@@ -187,6 +202,9 @@ class Recorder:
         target = node.target
         if target is operator.getitem:
             source, index = node.args
+            if source.target is _SAVE_STATE:
+                self._result_of_saved(node, source, index)
+                return
             if source.target is torch.ops.higher_order.with_effects:
                 index -= 1  # the token comes first
             self._values[node] = self.trace.result(self._calls[source], index) if index >= 0 else None
@@ -207,8 +225,21 @@ class Recorder:
             self._calls[node] = self.trace.call("_to_copy", arguments, {"dtype": node.args[1]})
         elif target is torch.ops.higher_order.with_effects:
             self._operator(node, node.args[1], node.args[2:])
+        elif target is _SAVE_STATE:
+            self._operator(node, node.args[0], node.args[1:])
+        elif target is _RUN_WITH_STATE:
+            self._operator(node, node.args[1], node.args[2:])
+            self.trace.set_generator_state(self._calls[node], self._value(node.args[0]))
         else:
             self._operator(node, target, node.args)
+
+    def _result_of_saved(self, node: fx.Node, source: fx.Node, index: int) -> None:
+        """|source| is (state of the generator, what the operator returns, a tensor or a tuple)."""
+        call = self._calls[source]
+        if index == 0:
+            self._values[node] = self.trace.generator_state(call)
+        else:
+            self._calls[node] = call
 
     def _operator(self, node: fx.Node, target: Any, args: Any) -> None:
         if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten":
@@ -226,6 +257,8 @@ class Recorder:
         for item in node.args[0]:
             results.append(self._argument(item))
             value = item.meta.get("val") if isinstance(item, fx.Node) else None
+            if isinstance(item, fx.Node) and _is_saved_state(item):
+                value = None
             strides.append([self._integer(s) for s in value.stride()] if isinstance(value, torch.Tensor) else None)
         self.trace.set_results(results, strides)
 
