@@ -18,11 +18,12 @@
 //   at the identity; outer reduced loops go in order into the same lanes; lanes combine by halving (l with l+32,
 //   then l+16, .. 1).
 //  vector loop PARALLEL: every lane accumulates its own points in order.
-// f16/bf16 sums and products accumulate in f32; the ACC result is rounded to the dtype once. Splitting a long
-// reduction into blocks is done by src/compile with two kernels.
+// f16/bf16 sums and products accumulate in f32; the ACC result is rounded to the dtype once. A long reduction is cut
+// into blocks by who runs the kernel: its accumulators are kept in memory (part_in, part_out below).
 #ifndef TN_KERNEL_PROGRAM_H_
 #define TN_KERNEL_PROGRAM_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tn/dtype.h"
@@ -98,7 +99,22 @@ typedef struct tn_kernel_args {
   const int64_t* stride;      // bytes (INDEX: units), [operand_count][loop_count]
   const int64_t* dim;         // extents, [loop_count]
   const tn_scalar_t* scalar;  // [scalar_count]
+  // A reduction in parts (programs with tn_kernel_program_has_parts, else ignored). Each point of the parallel loops
+  // has one place, an element as accumulated: at flattened outer point times pitch, plus the index in a parallel
+  // vector loop, whose extent rounded up to TN_KERNEL_LANES is the pitch (1 if the vector loop is reduced). Padding is
+  // read and written.
+  const void* part_in;  // not NULL: accumulators start here; a reduced vector loop must then have no elements
+  void* part_out;       // not NULL: accumulators are stored here, and the epilogue does not run
 } tn_kernel_args_t;
+
+// One reduction and what is computed of its value.
+static inline bool tn_kernel_program_has_parts(const tn_kernel_program_t* program) {
+  int accs = 0;
+  for (int i = 0; i < program->inst_count; ++i)
+    if (program->inst[i].op == TN_KOP_ACC) accs += program->inst[i].phase == 0 ? 1 : 2;
+  return accs == 1 && program->phase_count == 2 && !program->phase_is_point[0] &&
+         program->phase_is_point[1] && program->loop_count > program->parallel_count;
+}
 
 // Runs points [outer_begin, outer_end) of the flattened parallel loops without the vector loop, and
 // [vector_begin, vector_end) of the vector loop if that is parallel (ignored otherwise). With no other parallel

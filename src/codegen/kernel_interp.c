@@ -14,6 +14,8 @@ typedef struct tn_run {
   bool is_reduced_vector;
   int reduced_count;  // reduced loops without the vector loop
   int count;          // lanes in use
+  bool has_parts;
+  int64_t outer;  // flattened outer point
   bool failed;
   intptr_t base[TN_KERNEL_OPERANDS];
   tn_eval_t value[TN_KERNEL_INSTRUCTIONS][BLOCK];
@@ -115,14 +117,36 @@ static void run_reduced(tn_run_t* run, int phase, int depth, int64_t first) {
   memcpy(run->base, saved, sizeof saved);
 }
 
-static void begin_accs(tn_run_t* run, int phase) {
+// Bytes of |parts| before the place of vector element |first| at this outer point.
+static int64_t place(const tn_run_t* run, int dtype, int64_t first) {
+  const int64_t extent = run->is_reduced_vector ? 1 : run->args->dim[run->p->vector_loop];
+  const int64_t pitch = run->is_reduced_vector ? 1 : (extent + LANES - 1) & -LANES;
+  return (run->outer * pitch + first) * (int64_t)tn_dtype_size((tn_dtype_t)dtype);
+}
+static int part_count(const tn_run_t* run) { return run->is_reduced_vector ? 1 : run->count; }
+
+static void load_parts(const tn_run_t* run, int dtype, int64_t first, tn_eval_t* acc) {
+  if (!run->has_parts || !run->args->part_in) return;
+  const char* from = (const char*)run->args->part_in + place(run, dtype, first);
+  for (int j = 0; j < part_count(run); ++j)
+    acc[j] = tn_eval_load(dtype, from + (size_t)j * tn_dtype_size((tn_dtype_t)dtype));
+}
+static void store_parts(const tn_run_t* run, int dtype, int64_t first, const tn_eval_t* acc) {
+  if (!run->has_parts || !run->args->part_out) return;
+  char* to = (char*)run->args->part_out + place(run, dtype, first);
+  for (int j = 0; j < part_count(run); ++j)
+    tn_eval_store(dtype, to + (size_t)j * tn_dtype_size((tn_dtype_t)dtype), acc[j]);
+}
+
+static void begin_accs(tn_run_t* run, int phase, int64_t first) {
   for (int i = 0; i < run->p->inst_count; ++i) {
     const tn_kernel_inst_t* inst = &run->p->inst[i];
     if (inst->phase != phase || inst->op != TN_KOP_ACC) continue;
     for (int j = 0; j < LANES; ++j) run->acc[i][j] = tn_eval_identity(inst->index, acc_dtype(inst));
+    if (!run->is_reduced_vector) load_parts(run, acc_dtype(inst), first, run->acc[i]);
   }
 }
-static void end_accs(tn_run_t* run, int phase) {
+static void end_accs(tn_run_t* run, int phase, int64_t first) {
   for (int i = 0; i < run->p->inst_count; ++i) {
     const tn_kernel_inst_t* inst = &run->p->inst[i];
     if (inst->phase != phase || inst->op != TN_KOP_ACC) continue;
@@ -131,10 +155,12 @@ static void end_accs(tn_run_t* run, int phase) {
       for (int half = LANES / 2; half >= 1; half /= 2)
         for (int j = 0; j < half; ++j)
           acc[j] = tn_eval_combine(inst->index, acc_dtype(inst), acc[j], acc[j + half]);
+      load_parts(run, acc_dtype(inst), 0, acc);
       for (int j = 0; j < BLOCK; ++j) run->value[i][j] = tn_eval_round(inst->dtype, acc[0]);
     } else {
       for (int j = 0; j < BLOCK; ++j) run->value[i][j] = tn_eval_round(inst->dtype, acc[j]);
     }
+    store_parts(run, acc_dtype(inst), first, acc);
   }
 }
 
@@ -153,9 +179,10 @@ static void run_point(tn_run_t* run, int64_t first, int count) {
       run_phase(run, phase, first, 0);
       if (run->is_reduced_vector) spread_point(run, phase);
     } else {
-      begin_accs(run, phase);
+      begin_accs(run, phase, first);
       run_reduced(run, phase, 0, first);
-      end_accs(run, phase);
+      end_accs(run, phase, first);
+      if (run->has_parts && run->args->part_out) return;
     }
   }
 }
@@ -168,12 +195,14 @@ tn_status_t tn_kernel_program_interpret(const tn_kernel_program_t* program,
   run.p = program;
   run.args = args;
   run.failed = false;
+  run.has_parts = tn_kernel_program_has_parts(program);
   run.is_reduced_vector = program->vector_loop >= program->parallel_count;
   run.reduced_count =
       program->loop_count - program->parallel_count - (run.is_reduced_vector ? 1 : 0);
   const int outer_count = program->parallel_count - (run.is_reduced_vector ? 0 : 1);
   for (int64_t outer = outer_begin; outer < outer_end; ++outer) {
     for (int k = 0; k < program->operand_count; ++k) run.base[k] = (intptr_t)args->ptr[k];
+    run.outer = outer;
     int64_t rest = outer;
     for (int l = outer_count - 1; l >= 0; --l) {
       const int64_t index = l == 0 ? rest : rest % args->dim[l];

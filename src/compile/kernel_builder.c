@@ -51,6 +51,7 @@ typedef struct builder {
   const tn_node_t* reduce;  // the one reduction of this kernel
   int reduce_inst;          // its ACC instruction
   bool is_row;              // its vector loop is reduced
+  tn_reduce_cut_t cut;
   int64_t cost;
 } builder_t;
 
@@ -82,12 +83,8 @@ bool tn_kernel_can_compute(const tn_node_t* node) {
   return true;
 }
 
-tn_dtype_t tn_reduce_accumulator(const tn_node_t* node) {
-  return tn_dtype_compute(node->types[0].dtype);
-}
-
-int64_t tn_reduce_blocks(const tn_node_t* node, bool* out_is_row, int64_t* out_length,
-                         int64_t* out_block) {
+// How |node| is cut; see ir/reduce_order.h.
+static void find_cut(const tn_node_t* node, tn_reduce_cut_t* out) {
   const tn_type_t* type = &node->operands[0]->types[0];
   int64_t count = 0;
   const int64_t* dims = tn_node_ints(node, TN_ATTR_DIMENSIONS, &count);
@@ -106,11 +103,16 @@ int64_t tn_reduce_blocks(const tn_node_t* node, bool* out_is_row, int64_t* out_l
       lead *= type->dims[d];
     }
   }
-  *out_is_row = has_tail;
-  *out_length = has_tail ? tail : lead;
-  *out_block = has_tail ? TN_REDUCE_BLOCK : TN_REDUCE_ROWS;
-  if (has_tail && lead != 1) return 1;
-  return *out_length > *out_block ? (*out_length + *out_block - 1) / *out_block : 1;
+  // A single element has no order: the form is that of the dims, as if they were longer.
+  if (lead * tail == 1 && type->rank > 0) has_tail = is_reduced[type->rank - 1];
+  out->is_row = has_tail;
+  out->length = has_tail ? tail : lead;
+  out->block = has_tail ? TN_REDUCE_BLOCK : TN_REDUCE_ROWS;
+  out->block_count = has_tail && lead != 1      ? 1
+                     : out->length > out->block ? (out->length + out->block - 1) / out->block
+                                                : 1;
+  out->kind = (uint8_t)tn_node_int(node, TN_ATTR_KIND, 0);
+  out->dtype = (uint8_t)tn_dtype_compute(node->types[0].dtype);
 }
 
 // Adds a loop of |extent| and lets |form| walk along it with step |step|.
@@ -269,141 +271,74 @@ static bool covers_parallel_loops(const builder_t* b, const tn_node_t* node,
   return points == tn_type_element_count(&node->types[0]);
 }
 
-// The operand of |node| with its reduced dimensions where the loops want them: kept dims in order, then either the
-// reduced ones as they are, or (|is_flat|) all of them as one.
-static const tn_node_t* reduce_operand(builder_t* b, const tn_node_t* node, const bool* is_reduced,
-                                       bool is_flat) {
-  tn_graph_t* graph = b->request->graph;
-  const tn_node_t* x = node->operands[0];
-  const tn_type_t* type = &x->types[0];
-  int64_t permutation[TN_MAX_RANK], dims[TN_MAX_RANK];
-  int count = 0, rank = 0;
-  for (int d = 0; d < type->rank; ++d)
-    if (!is_reduced[d]) {
-      dims[rank++] = type->dims[d];
-      permutation[count++] = d;
-    }
-  int64_t flat = 1;
-  for (int d = 0; d < type->rank; ++d)
-    if (is_reduced[d]) {
-      flat *= type->dims[d];
-      permutation[count++] = d;
-    }
-  x = tn_transpose(graph, x, permutation);
-  if (is_flat) {
-    dims[rank++] = flat;
-    x = tn_reshape(graph, x, rank, dims);
-  }
-  return x;
-}
-
 static int reduction(builder_t* b, const tn_node_t* node, const tn_index_map_t* map) {
-  const tn_reduce_part_t* part = &b->request->part;
   if (b->reduce && b->reduce != node) return block_on(b, node);
   if (b->reduce) return b->reduce_inst;
-  const bool makes_parts = part->node == node && !part->is_combine;
-  if ((!makes_parts && !covers_parallel_loops(b, node, map)) || !dtype_fits(node->types[0].dtype))
+  if (!covers_parallel_loops(b, node, map) || !dtype_fits(node->types[0].dtype))
     return block_on(b, node);
-
-  int64_t length, block, count = 0;
-  bool is_row;
-  const int64_t blocks = tn_reduce_blocks(node, &is_row, &length, &block);
-  const bool in_parts = part->node == node;
-  if (blocks > 1 && !in_parts) return block_on(b, node);
   const tn_type_t* type = &node->operands[0]->types[0];
+  int64_t count = 0;
   const int64_t* dims = tn_node_ints(node, TN_ATTR_DIMENSIONS, &count);
-  const int kind = (int)tn_node_int(node, TN_ATTR_KIND, 0);
-  const tn_dtype_t dtype = node->types[0].dtype, accumulator = tn_reduce_accumulator(node);
   b->reduce = node;
+  find_cut(node, &b->cut);
+  b->is_row = b->cut.is_row;
 
   tn_index_map_t body_map;
   memset(&body_map, 0, sizeof(body_map));
-  int body = -1;
-  if (in_parts && part->is_combine) {
-    b->is_row = false;
-    body_map.rank = map->rank + 1;
-    memcpy(body_map.dim, map->dim, sizeof(tn_form_t) * (size_t)map->rank);
-    if (!bind_loop(b, &body_map.dim[map->rank], blocks, LOOP_LEAD, 1)) return -1;
-    body = load(b, &part->partial, &body_map, 0);
-  } else if (in_parts) {
-    // |map| has one dimension more than the node: the number of the block.
-    b->is_row = is_row;
-    bool is_reduced[TN_MAX_RANK] = {false};
-    for (int64_t k = 0; k < count; ++k) is_reduced[dims[k]] = true;
-    const tn_node_t* x = reduce_operand(b, node, is_reduced, true);
-    if (!x) return impossible(b);
-    body_map.rank = map->rank;
-    memcpy(body_map.dim, map->dim, sizeof(tn_form_t) * (size_t)map->rank);
-    const int64_t extent =
-        length - part->first_block * block < block ? length - part->first_block * block : block;
-    tn_form_t* form = &body_map.dim[map->rank - 1];
-    form->offset *= block;
-    for (int l = 0; l < TN_MAX_LOOPS; ++l) form->coefficient[l] *= block;
-    if (!bind_loop(b, form, extent, is_row ? LOOP_TAIL : LOOP_LEAD, 1)) return -1;
-    // Dimensions of extent 1 among the reduced ones vanish in the flattening.
-    body = value_of(b, x, &body_map, 0);
-    if (body >= 0 && accumulator != dtype)
-      body = emit(b, TN_OP_CONVERT, accumulator, 0, 0, body, 0, 0);
-  } else {
-    b->is_row = is_row;
-    // Kept dims come first in the order of the map; reduced dims get loops: lead ones in order, the tail as one.
-    bool is_reduced[TN_MAX_RANK] = {false}, is_tail[TN_MAX_RANK] = {false};
-    for (int64_t k = 0; k < count; ++k) is_reduced[dims[k]] = true;
-    if (is_row) {
-      for (int d = type->rank - 1; d >= 0; --d) {
-        if (is_reduced[d]) {
-          is_tail[d] = true;
-        } else if (type->dims[d] != 1) {
-          break;
-        }
+  // Kept dims come first in the order of the map; reduced dims get loops: lead ones in order, the tail as one.
+  bool is_reduced[TN_MAX_RANK] = {false}, is_tail[TN_MAX_RANK] = {false};
+  for (int64_t k = 0; k < count; ++k) is_reduced[dims[k]] = true;
+  if (b->is_row) {
+    for (int d = type->rank - 1; d >= 0; --d) {
+      if (is_reduced[d]) {
+        is_tail[d] = true;
+      } else if (type->dims[d] != 1) {
+        break;
       }
     }
-    int64_t tail = 1;
-    int tail_count = 0;
-    for (int d = 0; d < type->rank; ++d)
-      if (is_tail[d]) {
-        tail *= type->dims[d];
-        ++tail_count;
-      }
-    const tn_node_t* x = node->operands[0];
-    if (tail_count > 1) {
-      // kept and lead dims, then the flattened tail
-      int64_t permutation[TN_MAX_RANK], new_dims[TN_MAX_RANK];
-      int n = 0, rank = 0;
-      for (int d = 0; d < type->rank; ++d)
-        if (!is_tail[d]) {
-          permutation[n++] = d;
-          new_dims[rank++] = type->dims[d];
-        }
-      for (int d = 0; d < type->rank; ++d)
-        if (is_tail[d]) permutation[n++] = d;
-      new_dims[rank++] = tail;
-      x = tn_reshape(b->request->graph, tn_transpose(b->request->graph, x, permutation), rank,
-                     new_dims);
-      if (!x) return impossible(b);
-    }
-    body_map.rank = x->types[0].rank;
-    int kept = 0, at = 0;
-    for (int d = 0; d < type->rank; ++d) {
-      if (tail_count > 1 && is_tail[d]) continue;
-      if (!is_reduced[d]) {
-        body_map.dim[at++] = map->dim[kept++];
-      } else {
-        if (!bind_loop(b, &body_map.dim[at++], type->dims[d], is_tail[d] ? LOOP_TAIL : LOOP_LEAD,
-                       1))
-          return -1;
-      }
-    }
-    if (tail_count > 1) {
-      if (!bind_loop(b, &body_map.dim[at], tail, LOOP_TAIL, 1)) return -1;
-    }
-    body = value_of(b, x, &body_map, 0);
   }
+  int64_t tail = 1;
+  int tail_count = 0;
+  for (int d = 0; d < type->rank; ++d)
+    if (is_tail[d]) {
+      tail *= type->dims[d];
+      ++tail_count;
+    }
+  const tn_node_t* x = node->operands[0];
+  if (tail_count > 1) {
+    // kept and lead dims, then the flattened tail
+    int64_t permutation[TN_MAX_RANK], new_dims[TN_MAX_RANK];
+    int n = 0, rank = 0;
+    for (int d = 0; d < type->rank; ++d)
+      if (!is_tail[d]) {
+        permutation[n++] = d;
+        new_dims[rank++] = type->dims[d];
+      }
+    for (int d = 0; d < type->rank; ++d)
+      if (is_tail[d]) permutation[n++] = d;
+    new_dims[rank++] = tail;
+    x = tn_reshape(b->request->graph, tn_transpose(b->request->graph, x, permutation), rank,
+                   new_dims);
+    if (!x) return impossible(b);
+  }
+  body_map.rank = x->types[0].rank;
+  int kept = 0, at = 0;
+  for (int d = 0; d < type->rank; ++d) {
+    if (tail_count > 1 && is_tail[d]) continue;
+    if (!is_reduced[d]) {
+      body_map.dim[at++] = map->dim[kept++];
+    } else {
+      if (!bind_loop(b, &body_map.dim[at++], type->dims[d], is_tail[d] ? LOOP_TAIL : LOOP_LEAD,
+                     1))
+        return -1;
+    }
+  }
+  if (tail_count > 1) {
+    if (!bind_loop(b, &body_map.dim[at], tail, LOOP_TAIL, 1)) return -1;
+  }
+  const int body = value_of(b, x, &body_map, 0);
   if (body < 0) return -1;
-  const tn_dtype_t acc_dtype = in_parts ? accumulator : dtype;
-  b->reduce_inst = emit(b, TN_KOP_ACC, acc_dtype, 0, kind, body, 0, 0);
-  if (b->reduce_inst >= 0 && in_parts && part->is_combine && accumulator != dtype)
-    b->reduce_inst = emit(b, TN_OP_CONVERT, dtype, 1, 0, b->reduce_inst, 0, 0);
+  b->reduce_inst = emit(b, TN_KOP_ACC, node->types[0].dtype, 0, b->cut.kind, body, 0, 0);
   return b->reduce_inst;
 }
 
@@ -475,6 +410,7 @@ static void reset(builder_t* b) {
   b->reduce = NULL;
   b->reduce_inst = -1;
   b->is_row = false;
+  b->cut = (tn_reduce_cut_t){.block_count = 1};
   b->cost = 0;
 }
 
@@ -494,28 +430,13 @@ static bool contains_reduce(const tn_kernel_request_t* request, const tn_node_t*
 
 static void build_body(builder_t* b) {
   const tn_kernel_request_t* request = b->request;
-  const tn_reduce_part_t* part = &request->part;
   tn_index_map_t map;
-  const bool makes_parts = part->node && !part->is_combine;
   const tn_type_t* type = &request->roots[0]->types[0];
   root_map(b, type, &map);
   if (b->result != TN_BUILD_OK) return;
-  bool has_reduce = part->node != NULL;
+  bool has_reduce = false;
   for (int r = 0; r < request->root_count && !has_reduce; ++r)
     has_reduce = contains_reduce(request, request->roots[r], 0);
-  if (makes_parts) {
-    tn_form_t* block = &map.dim[map.rank++];
-    block->offset = part->first_block;
-    if (!bind_loop(b, block, part->block_count, LOOP_PARALLEL, 1)) return;
-    const int value = reduction(b, part->node, &map);
-    if (value < 0) return;
-    tn_form_t address;
-    address_of(&part->partial, &map, &address);
-    const int operand = find_operand(b, TN_OPERAND_OUTPUT, part->partial.type.dtype,
-                                     part->partial.buffer, &address);
-    if (operand >= 0) emit(b, TN_KOP_STORE, part->partial.type.dtype, 1, operand, value, 0, 0);
-    return;
-  }
   const int phase = has_reduce ? 1 : 0;
   int values[TN_KERNEL_OPERANDS];
   for (int r = 0; r < request->root_count; ++r) {
@@ -675,6 +596,7 @@ static bool finish(builder_t* b, tn_kernel_step_t* step) {
     }
   }
   step->vector_extent = b->is_row ? 1 : nest.extent[nest.vector];
+  step->cut = b->cut;
   step->cost = b->cost * (inner_points > 0 ? inner_points : 1);
   return true;
 }

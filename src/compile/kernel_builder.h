@@ -11,14 +11,6 @@ typedef struct tn_memory_map {
   bool (*find)(void* context, const tn_node_t* node, tn_plan_view_t* out_view);
 } tn_memory_map_t;
 
-typedef struct tn_reduce_part {
-  const tn_node_t* node;  // the REDUCE node that is computed in blocks; NULL: none
-  bool is_combine;        // false: make block results; true: combine the stored ones
-  int64_t block, first_block,
-      block_count;         // elements of a block (the last one may be shorter), range of blocks
-  tn_plan_view_t partial;  // [result dims.., blocks] in the accumulation dtype
-} tn_reduce_part_t;
-
 typedef struct tn_kernel_request {
   tn_graph_t* graph;
   tn_arena_t* arena;
@@ -26,7 +18,6 @@ typedef struct tn_kernel_request {
   int root_count;
   const tn_node_t* const* roots;  // of equal dims
   const tn_plan_view_t* targets;  // where each root is stored
-  tn_reduce_part_t part;
 } tn_kernel_request_t;
 
 typedef enum tn_build_result {
@@ -41,11 +32,5 @@ tn_build_result_t tn_kernel_build(const tn_kernel_request_t* request, tn_kernel_
 
 // True if |node| is an elementwise op on dtypes that kernel programs have.
 bool tn_kernel_can_compute(const tn_node_t* node);
-
-// How |node|'s (a REDUCE's) elements are ordered: the length that is cut into blocks, and the block length; see
-// ir/reduce_order.h. Returns the number of blocks, 1 if it is reduced whole.
-int64_t tn_reduce_blocks(const tn_node_t* node, bool* out_is_row, int64_t* out_length,
-                         int64_t* out_block);
-tn_dtype_t tn_reduce_accumulator(const tn_node_t* node);
 
 #endif  // TN_COMPILE_KERNEL_BUILDER_H_

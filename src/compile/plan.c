@@ -339,31 +339,6 @@ static tn_status_t build_kernel(planner_t* p, tn_kernel_request_t* request, bool
   }
 }
 
-// A reduction too long for one kernel: block results first, then their combination; see ir/reduce_order.h.
-static tn_status_t plan_reduce_in_parts(planner_t* p, const tn_node_t* node, int64_t blocks,
-                                        int64_t length, int64_t block, const tn_plan_view_t* target,
-                                        bool* out_is_possible) {
-  tn_type_t type = node->types[0];
-  if (type.rank == TN_MAX_RANK) {
-    *out_is_possible = false;
-    return TN_OK;
-  }
-  type.dims[type.rank++] = blocks;
-  type.dtype = tn_reduce_accumulator(node);
-  tn_kernel_request_t request = {.root_count = 1, .roots = &node, .targets = target};
-  request.part = (tn_reduce_part_t){.node = node, .block = block, .block_count = length / block};
-  if (!new_temporary(p, &type, &request.part.partial)) return out_of_memory();
-  TN_TRY(build_kernel(p, &request, out_is_possible));
-  if (*out_is_possible && length % block) {
-    request.part.first_block = length / block;
-    request.part.block_count = 1;
-    TN_TRY(build_kernel(p, &request, out_is_possible));
-  }
-  if (!*out_is_possible) return TN_OK;
-  request.part.is_combine = true;
-  return build_kernel(p, &request, out_is_possible);
-}
-
 // True if everything |node| inlines is in memory, or is one of |roots| reached elementwise only.
 static bool is_ready(planner_t* p, const tn_node_t* node, const tn_node_t* const* roots,
                      int root_count, bool is_elementwise, bool is_root, int* budget) {
@@ -409,15 +384,6 @@ static int gather_roots(planner_t* p, const tn_node_t* first, const tn_node_t** 
 static tn_status_t plan_kernel(planner_t* p, const tn_node_t* node, bool* out_is_possible) {
   const tn_node_t* roots[MERGE_ROOTS];
   tn_plan_view_t targets[MERGE_ROOTS];
-  int64_t length = 0, block = 0;
-  bool is_row = false;
-  const int64_t blocks =
-      node->op == TN_OP_REDUCE ? tn_reduce_blocks(node, &is_row, &length, &block) : 1;
-  if (blocks > 1) {
-    TN_TRY(target_view(p, node, true, &targets[0]));
-    TN_TRY(plan_reduce_in_parts(p, node, blocks, length, block, &targets[0], out_is_possible));
-    return *out_is_possible ? set_view(p, node, &targets[0]) : TN_OK;
-  }
   for (int count = gather_roots(p, node, roots); count > 0; count = count > 1 ? 1 : 0) {
     for (int r = 0; r < count; ++r) TN_TRY(target_view(p, roots[r], true, &targets[r]));
     tn_kernel_request_t request = {.root_count = count, .roots = roots, .targets = targets};

@@ -52,6 +52,13 @@ typedef struct tn_kernel_scalar_binding {
   tn_scalar_t value;
 } tn_kernel_scalar_binding_t;
 
+// How a reduction is cut: its elements, in order, into blocks that are reduced on their own; see ir/reduce_order.h.
+typedef struct tn_reduce_cut {
+  int64_t block_count, block, length;  // one block: not cut; else elements of a block and of all
+  uint8_t kind, dtype;  // tn_reduce_kind_t, and the dtype as accumulated
+  bool is_row;          // the reduced loop is the vector loop
+} tn_reduce_cut_t;
+
 typedef struct tn_kernel_step {
   tn_kernel_program_t* program;
   tn_kernel_operand_binding_t* operands;
@@ -60,6 +67,7 @@ typedef struct tn_kernel_step {
   tn_kernel_scalar_binding_t* scalars;
   int64_t outer_count;    // points of the parallel loops without the vector loop
   int64_t vector_extent;  // of the vector loop if it is parallel, else 1
+  tn_reduce_cut_t cut;
   int64_t cost;  // of one outer point (times one vector point if parallel), in cheap operations
 } tn_kernel_step_t;
 

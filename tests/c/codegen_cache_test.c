@@ -60,7 +60,7 @@ static bool computes(tn_kernel_fn_t kernel, int which) {
   for (int i = 0; i < 21; ++i) x[i] = (float)i;
   void* ptr[] = {x, y};
   const int64_t stride[] = {4, 4}, dim[] = {21};
-  const tn_kernel_args_t args = {ptr, stride, dim, NULL};
+  const tn_kernel_args_t args = {.ptr = ptr, .stride = stride, .dim = dim};
   kernel(&args, 0, 1, 0, 21);
   for (int i = 0; i < 21; ++i)
     if (y[i] != (float)(i * which)) return false;

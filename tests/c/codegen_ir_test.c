@@ -114,7 +114,7 @@ static void check(int op, tn_dtype_t from, tn_dtype_t to, int direction, bool ge
   int64_t stride[4], dim = COUNT;
   for (int i = 0; i <= n; ++i)
     stride[i] = (int64_t)tn_dtype_size((tn_dtype_t)program.operand[i].dtype);
-  const tn_kernel_args_t args = {ptr, stride, &dim, NULL};
+  const tn_kernel_args_t args = {.ptr = ptr, .stride = stride, .dim = &dim};
   ptr[n] = out[1];
   TN_EXPECT_OK(tn_kernel_program_interpret(&program, &args, 0, 1, 0, COUNT));
   tn_kernel_fn_t kernel = NULL;

@@ -83,7 +83,8 @@ static int compare_case(const random_case_t* c, tn_kernel_fn_t kernel, tn_kernel
       ptr[k] = p->operand[k].kind == TN_OPERAND_INDEX ? (void*)(intptr_t)c->index_start[k]
                : c->in_place[k] >= 0                  ? (void*)data[w][c->in_place[k]]
                                                       : (void*)data[w][k];
-    const tn_kernel_args_t args = {ptr, stride, c->dim, c->scalar};
+    const tn_kernel_args_t args = {
+        .ptr = ptr, .stride = stride, .dim = c->dim, .scalar = c->scalar};
     runners[w](c, &args, w < 3 ? kernel : generic);
   }
   for (int k = 0; k < p->operand_count; ++k) {

@@ -36,7 +36,7 @@ TN_TEST(add_of_f32_runs_for_all_sizes_with_one_kernel) {
     }
     void* ptr[] = {x, y, z};
     const int64_t stride[] = {4, 4, 4};
-    tn_kernel_args_t args = {ptr, stride, &n, NULL};
+    tn_kernel_args_t args = {.ptr = ptr, .stride = stride, .dim = &n};
     kernel(&args, 0, 1, 0, n);
     for (int i = 0; i < 128; ++i) TN_EXPECT(z[i] == (i < n ? (float)(3 * i) : -1.0f));
   }

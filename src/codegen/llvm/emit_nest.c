@@ -1,5 +1,5 @@
 // The loop nest: argument block, outer points, vector loop, phases, reductions.
-#include "codegen/llvm/emit.h"
+#include "codegen/llvm/emit_accs.h"
 
 #include <string.h>
 
@@ -14,6 +14,8 @@ typedef struct tn_nest {
   int first_reduced;
   uint32_t phase_operands[TN_KERNEL_PHASES];  // operands that a phase touches
   int phase_cost[TN_KERNEL_PHASES];
+  tn_parts_t parts;
+  LLVMValueRef outer;  // flattened index of the current outer point
   LLVMValueRef args, outer_begin, outer_end, vector_begin, vector_end;
   LLVMValueRef row_slots,
       index_slots;  // [operand] positions, [outer loop] indices at the current outer point
@@ -135,16 +137,6 @@ static void enter_tail(tn_emit_t* e, LLVMValueRef remaining) {
 }
 static void leave_tail(tn_emit_t* e) { e->remaining = e->mask = NULL; }
 
-// ---- accumulators ------------------------------------------------------------------------------------------
-typedef struct tn_accs {
-  int count;
-  int inst[TN_KERNEL_INSTRUCTIONS];            // ACC instructions of the phase
-  int dtype[TN_KERNEL_INSTRUCTIONS];           // as accumulated
-  LLVMValueRef slots[TN_KERNEL_INSTRUCTIONS];  // 64 lanes in memory, reduced vector loops only
-  bool in_registers;  // one short reduction without outer reduced loops: |part| instead of memory
-  LLVMValueRef part[LANES];
-} tn_accs_t;
-
 // A reduced row whose accumulators are worth registers; for longer bodies the latency of memory hides behind the body.
 static bool is_short(const tn_nest_t* nest, int phase, const tn_accs_t* accs) {
   enum { SHORT_COST = 6 };
@@ -152,73 +144,10 @@ static bool is_short(const tn_nest_t* nest, int phase, const tn_accs_t* accs) {
 }
 
 static void find_accs(tn_nest_t* nest, int phase, tn_accs_t* accs) {
-  const tn_kernel_program_t* p = nest->e->program;
-  accs->count = 0;
-  for (int i = 0; i < p->inst_count; ++i) {
-    if (p->inst[i].phase != phase || p->inst[i].op != TN_KOP_ACC) continue;
-    accs->inst[accs->count] = i;
-    accs->dtype[accs->count++] =
-        tn_emit_is_small_float(p->inst[i].dtype) ? TN_F32 : p->inst[i].dtype;
-  }
+  tn_accs_find(nest->e, phase, accs);
   // Masks make poor loop values, so those of BOOL stay in memory.
   accs->in_registers =
       is_short(nest, phase, accs) && nest->reduced_count == 0 && accs->dtype[0] != TN_BOOL;
-}
-
-static LLVMValueRef acc_slot(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane) {
-  return LLVMBuildInBoundsGEP2(e->b, tn_emit_memory_type(e, accs->dtype[which]), accs->slots[which],
-                               &lane, 1, "");
-}
-static LLVMValueRef load_acc_memory(tn_emit_t* e, const tn_accs_t* accs, int which,
-                                    LLVMValueRef lane) {
-  LLVMTypeRef type = tn_emit_vector(e, tn_emit_memory_type(e, accs->dtype[which]));
-  LLVMValueRef x = LLVMBuildLoad2(e->b, type, acc_slot(e, accs, which, lane), "");
-  LLVMSetAlignment(x, (unsigned)(tn_emit_dtype_size(accs->dtype[which]) * (size_t)e->lanes));
-  return x;
-}
-static void store_acc_memory(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane,
-                             LLVMValueRef x) {
-  LLVMValueRef store = LLVMBuildStore(e->b, x, acc_slot(e, accs, which, lane));
-  LLVMSetAlignment(store, (unsigned)(tn_emit_dtype_size(accs->dtype[which]) * (size_t)e->lanes));
-  // Else load, select, store become one masked store, which takes tens of cycles and cannot be forwarded.
-  LLVMSetVolatile(store, 1);
-}
-static LLVMValueRef load_acc(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane) {
-  LLVMValueRef x = load_acc_memory(e, accs, which, lane);
-  return accs->dtype[which] == TN_BOOL ? tn_emit_widen(e, TN_BOOL, x) : x;
-}
-static void store_acc(tn_emit_t* e, const tn_accs_t* accs, int which, LLVMValueRef lane,
-                      LLVMValueRef x) {
-  store_acc_memory(e, accs, which, lane,
-                   accs->dtype[which] == TN_BOOL ? tn_emit_narrow(e, TN_BOOL, x) : x);
-}
-
-// Combines 64 lanes by halving; the result in every lane, rounded to the dtype of the instruction.
-static LLVMValueRef combine_lanes(tn_emit_t* e, const tn_accs_t* accs, int which) {
-  const tn_kernel_inst_t* inst = &e->program->inst[accs->inst[which]];
-  const int dtype = accs->dtype[which];
-  int count = LANES / e->lanes;
-  LLVMValueRef part[LANES];
-  for (int i = 0; i < count; ++i)
-    part[i] = accs->in_registers ? accs->part[i]
-                                 : load_acc(e, accs, which, tn_emit_i64(e, (int64_t)i * e->lanes));
-  for (; count > 1; count /= 2) {
-    for (int i = 0; i < count / 2; ++i)
-      part[i] = tn_emit_combine(e, inst->index, dtype, part[i], part[i + count / 2]);
-  }
-  LLVMValueRef lanes[LANES];
-  for (int half = e->lanes / 2; half >= 1; half /= 2) {
-    for (int i = 0; i < e->lanes; ++i)
-      lanes[i] = LLVMConstInt(e->i32, (unsigned)((i + half) % e->lanes), 0);
-    LLVMValueRef other = LLVMBuildShuffleVector(e->b, part[0], LLVMGetPoison(LLVMTypeOf(part[0])),
-                                                LLVMConstVector(lanes, (unsigned)e->lanes), "");
-    part[0] = tn_emit_combine(e, inst->index, dtype, part[0], other);
-  }
-  // Only lane 0 has combined in the right order.
-  LLVMValueRef first =
-      LLVMBuildShuffleVector(e->b, part[0], LLVMGetPoison(LLVMTypeOf(part[0])),
-                             LLVMConstNull(LLVMVectorType(e->i32, (unsigned)e->lanes)), "");
-  return tn_emit_round(e, inst->dtype, first);
 }
 
 // ---- loops -------------------------------------------------------------------------------------------------
@@ -298,11 +227,15 @@ static void emit_parallel_point(tn_nest_t* nest) {
     tn_accs_t list;
     find_accs(nest, phase, &list);
     for (int i = 0; i < list.count; ++i)
-      accs[list.inst[i]] = tn_emit_identity(e, p->inst[list.inst[i]].index, list.dtype[i]);
+      accs[list.inst[i]] = nest->parts.is_on
+                               ? tn_parts_initial(e, &nest->parts)
+                               : tn_emit_identity(e, p->inst[list.inst[i]].index, list.dtype[i]);
     emit_reduced_nest(nest, phase, 0, accs, &list);
     for (int i = 0; i < list.count; ++i)
       e->value[list.inst[i]] = tn_emit_round(e, p->inst[list.inst[i]].dtype, accs[list.inst[i]]);
+    if (nest->parts.is_on) tn_parts_keep(e, &nest->parts, accs[list.inst[0]], false);
   }
+  if (nest->parts.is_on) tn_parts_join(e, &nest->parts);
 }
 
 // ---- the vector loop ---------------------------------------------------------------------------------------
@@ -321,10 +254,10 @@ static void emit_memory_step(tn_nest_t* nest, const tn_span_t* span, LLVMValueRe
   LLVMValueRef accs[TN_KERNEL_INSTRUCTIONS];
   lane = LLVMBuildAnd(e->b, lane, tn_emit_i64(e, LANES - 1), "");
   for (int i = 0; i < span->list->count; ++i)
-    accs[span->list->inst[i]] = load_acc(e, span->list, i, lane);
+    accs[span->list->inst[i]] = tn_accs_load(e, span->list, i, lane);
   emit_body(nest, span->phase, accs);
   for (int i = 0; i < span->list->count; ++i)
-    store_acc(e, span->list, i, lane, accs[span->list->inst[i]]);
+    tn_accs_store(e, span->list, i, lane, accs[span->list->inst[i]]);
 }
 
 static void emit_turn(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef lane) {
@@ -466,7 +399,7 @@ static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef s
   LLVMValueRef saved[TN_KERNEL_INSTRUCTIONS],
       lane = LLVMBuildAnd(e->b, whole, tn_emit_i64(e, LANES - 1), "");
   for (int i = 0; span->list && i < span->list->count; ++i) {
-    LLVMValueRef x = load_acc_memory(e, span->list, i, lane);
+    LLVMValueRef x = tn_accs_load_memory(e, span->list, i, lane);
     saved[i] = tn_emit_alloca(e, LLVMTypeOf(x), 64);
     LLVMSetAlignment(LLVMBuildStore(e->b, x, saved[i]), 64);
   }
@@ -498,10 +431,10 @@ static void emit_one_copy(tn_nest_t* nest, const tn_span_t* span, LLVMValueRef s
   enter_tail(e, remaining);
   lane = LLVMBuildAnd(e->b, whole, tn_emit_i64(e, LANES - 1), "");
   for (int i = 0; span->list && i < span->list->count; ++i) {
-    LLVMValueRef now = load_acc_memory(e, span->list, i, lane);
+    LLVMValueRef now = tn_accs_load_memory(e, span->list, i, lane);
     LLVMValueRef old = LLVMBuildLoad2(e->b, LLVMTypeOf(now), saved[i], "");
     LLVMSetAlignment(old, 64);
-    store_acc_memory(e, span->list, i, lane, LLVMBuildSelect(e->b, e->mask, now, old, ""));
+    tn_accs_store_memory(e, span->list, i, lane, LLVMBuildSelect(e->b, e->mask, now, old, ""));
   }
   for (int k = 0; k < p->operand_count; ++k) {
     if (!(span->stores >> k & 1)) continue;
@@ -537,6 +470,10 @@ static void emit_parallel_row(tn_nest_t* nest) {
     e->base[k] = tn_emit_advance(e, k, e->base[k], nest->vector_begin, stride);
   }
   LLVMValueRef count = LLVMBuildNSWSub(e->b, nest->vector_end, nest->vector_begin, "");
+  if (nest->parts.is_on) {
+    LLVMValueRef row = LLVMBuildMul(e->b, nest->outer, tn_parts_pitch(e, e->dim[v]), "");
+    tn_parts_place(e, &nest->parts, LLVMBuildAdd(e->b, row, nest->vector_begin, ""));
+  }
   const tn_span_t span = make_span(nest, -1, NULL);
   if (nest->reduced_count == 0) hoist_uniform(nest, 0);
   emit_span(nest, &span, tn_emit_i64(e, 0), count);
@@ -556,7 +493,7 @@ static LLVMValueRef emit_blocks(tn_nest_t* nest, int phase, tn_accs_t* list, LLV
   LLVMValueRef identity =
       tn_emit_identity(e, e->program->inst[list->inst[0]].index, list->dtype[0]);
   for (int j = 0; j < parts; ++j)
-    loop.initial[j] = list->in_registers ? identity : load_acc(e, list, 0, first_lane(e, j));
+    loop.initial[j] = list->in_registers ? identity : tn_accs_load(e, list, 0, first_lane(e, j));
   loop.carried_count = parts;
   tn_emit_loop_begin(e, &loop, tn_emit_i64(e, 0), blocks, LANES);
   LLVMValueRef next[LANES], accs[TN_KERNEL_INSTRUCTIONS];
@@ -591,7 +528,7 @@ static void emit_reduced_row(tn_nest_t* nest, int phase, tn_accs_t* list) {
     LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, start, count, ""), rest, join);
     tn_emit_enter(e, rest);
   }
-  for (int j = 0; j < parts; ++j) store_acc(e, list, 0, first_lane(e, j), list->part[j]);
+  for (int j = 0; j < parts; ++j) tn_accs_store(e, list, 0, first_lane(e, j), list->part[j]);
   emit_span(nest, &span, start, count);
   forget_uniform(e);
   if (!list->in_registers) {
@@ -600,7 +537,7 @@ static void emit_reduced_row(tn_nest_t* nest, int phase, tn_accs_t* list) {
     return;
   }
   LLVMValueRef after[LANES];
-  for (int j = 0; j < parts; ++j) after[j] = load_acc(e, list, 0, first_lane(e, j));
+  for (int j = 0; j < parts; ++j) after[j] = tn_accs_load(e, list, 0, first_lane(e, j));
   LLVMBasicBlockRef rest_end = LLVMGetInsertBlock(e->b);
   LLVMBuildBr(e->b, join);
   tn_emit_enter(e, join);
@@ -643,11 +580,17 @@ static void emit_reduced_point(tn_nest_t* nest) {
       list.slots[i] = tn_emit_alloca(e, type, 64);
       LLVMValueRef identity = tn_emit_identity(e, p->inst[list.inst[i]].index, list.dtype[i]);
       for (int j = 0; !list.in_registers && j < LANES; j += e->lanes)
-        store_acc(e, &list, i, tn_emit_i64(e, j), identity);
+        tn_accs_store(e, &list, i, tn_emit_i64(e, j), identity);
     }
     emit_reduced_outer(nest, phase, 0, &list);
-    for (int i = 0; i < list.count; ++i) e->value[list.inst[i]] = combine_lanes(e, &list, i);
+    for (int i = 0; i < list.count; ++i) {
+      LLVMValueRef x = tn_accs_combine(e, &list, i);
+      if (nest->parts.is_on) x = tn_parts_finish(e, &nest->parts, x);
+      e->value[list.inst[i]] = tn_emit_round(e, p->inst[list.inst[i]].dtype, x);
+      if (nest->parts.is_on) tn_parts_keep(e, &nest->parts, x, true);
+    }
   }
+  if (nest->parts.is_on) tn_parts_join(e, &nest->parts);
 }
 
 // ---- outer points ------------------------------------------------------------------------------------------
@@ -668,6 +611,7 @@ static void place_row(tn_nest_t* nest, LLVMValueRef* index) {
 
 static void emit_point(tn_nest_t* nest) {
   if (nest->is_reduced_vector) {
+    if (nest->parts.is_on) tn_parts_place(nest->e, &nest->parts, nest->outer);
     emit_reduced_point(nest);
   } else {
     emit_parallel_row(nest);
@@ -681,6 +625,7 @@ static void emit_outer(tn_nest_t* nest) {
   LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, nest->outer_begin, nest->outer_end, ""),
                   work, done);
   tn_emit_enter(e, work);
+  nest->outer = tn_emit_i64(e, 0);
   if (nest->outer_count == 0) {
     emit_point(nest);
     LLVMBuildBr(e->b, done);
@@ -702,6 +647,7 @@ static void emit_outer(tn_nest_t* nest) {
   tn_emit_loop_t loop;
   loop.carried_count = 0;
   tn_emit_loop_begin(e, &loop, nest->outer_begin, nest->outer_end, 1);
+  nest->outer = loop.index;
   for (int k = 0; k < p->operand_count; ++k)
     e->base[k] = LLVMBuildLoad2(e->b, base_type(e, k), slot(e, nest->row_slots, k), "");
   emit_point(nest);
@@ -764,6 +710,7 @@ void tn_emit_program(tn_emit_t* e) {
   LLVMBasicBlockRef start = tn_emit_block(e);
   tn_emit_enter(e, start);
   load_args(&nest);
+  tn_parts_init(e, &nest.parts, nest.args);
   emit_outer(&nest);
   LLVMBuildRetVoid(e->b);
   tn_emit_enter(e, e->entry);

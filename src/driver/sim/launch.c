@@ -1,7 +1,6 @@
 // Running a program: pointers are bound, then each step runs, in order, on the caller and the pool.
 #include "driver/sim/launch.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,28 +10,15 @@
 
 enum {
   STACK_BUFFERS = 64,
-  // Work below this (in cheap operations on one element) is done by the caller alone: about 8 us, what it costs to
-  // wake a worker and wait for it.
-  SERIAL_COST = 48 << 10,
-  TASK_COST = 24 << 10,
-  // A task along the vector loop has a multiple of these elements: whole cache lines and vectors.
-  VECTOR_CHUNK = 64,
   OUTER_TASKS = 16,  // with fewer outer points the vector loop is cut as well, if it can be
 };
 
-typedef struct kernel_run {
-  const tn_sim_kernel_t* kernel;
-  tn_kernel_args_t args;
-  int64_t chunk, chunk_count;  // of the vector loop
-  _Atomic(tn_status_t) error;  // of a task
-} kernel_run_t;
-
-static void run_range(kernel_run_t* run, int64_t outer_begin, int64_t outer_end,
-                      int64_t vector_begin, int64_t vector_end) {
+void tn_sim_run_range(tn_sim_run_t* run, const tn_kernel_args_t* args, int64_t outer_begin,
+                      int64_t outer_end, int64_t vector_begin, int64_t vector_end) {
   if (run->kernel->code) {
-    run->kernel->code(&run->args, outer_begin, outer_end, vector_begin, vector_end);
+    run->kernel->code(args, outer_begin, outer_end, vector_begin, vector_end);
   } else {
-    tn_status_t status = tn_kernel_program_interpret(run->kernel->program, &run->args, outer_begin,
+    tn_status_t status = tn_kernel_program_interpret(run->kernel->program, args, outer_begin,
                                                      outer_end, vector_begin, vector_end);
     if (status) tn_status_free(atomic_exchange(&run->error, status));  // one error is enough
   }
@@ -40,23 +26,49 @@ static void run_range(kernel_run_t* run, int64_t outer_begin, int64_t outer_end,
 
 static void run_outer_task(void* context, int64_t begin, int64_t end, int worker) {
   (void)worker;
-  kernel_run_t* run = context;
-  run_range(run, begin, end, 0, run->kernel->vector_extent);
+  tn_sim_run_t* run = context;
+  tn_sim_run_range(run, &run->args, begin, end, 0, run->kernel->vector_extent);
 }
+
+typedef struct chunk_run {
+  tn_sim_run_t* run;
+  int64_t chunk, chunk_count;  // of the vector loop
+} chunk_run_t;
 
 static void run_chunk_task(void* context, int64_t begin, int64_t end, int worker) {
   (void)worker;
-  kernel_run_t* run = context;
+  const chunk_run_t* chunks = context;
+  tn_sim_run_t* run = chunks->run;
   for (int64_t task = begin; task < end; ++task) {
-    const int64_t outer = task / run->chunk_count, first = task % run->chunk_count * run->chunk;
-    const int64_t last = first + run->chunk;
-    run_range(run, outer, outer + 1, first,
-              last < run->kernel->vector_extent ? last : run->kernel->vector_extent);
+    const int64_t outer = task / chunks->chunk_count;
+    const int64_t first = task % chunks->chunk_count * chunks->chunk, last = first + chunks->chunk;
+    tn_sim_run_range(run, &run->args, outer, outer + 1, first,
+                     last < run->kernel->vector_extent ? last : run->kernel->vector_extent);
+  }
+}
+
+void tn_sim_run_points(tn_sim_run_t* run, int64_t cost, tn_pool_t* pool) {
+  const int64_t outer = run->kernel->outer_count, vector = run->kernel->vector_extent;
+  if (outer * vector * cost <= TN_SIM_SERIAL_COST || !pool) {
+    tn_sim_run_range(run, &run->args, 0, outer, 0, vector);
+    return;
+  }
+  const int64_t point_cost = cost * vector;
+  if (outer >= OUTER_TASKS || vector < 2 * TN_SIM_VECTOR_CHUNK) {
+    const int64_t grain =
+        point_cost >= TN_SIM_TASK_COST ? 1 : TN_SIM_TASK_COST / (point_cost > 0 ? point_cost : 1);
+    tn_pool_run(pool, outer, grain, run_outer_task, run);
+  } else {
+    // Column sums are few points of high cost: one vector may already be a task.
+    const int64_t chunk = TN_SIM_TASK_COST / (cost > 0 ? cost : 1) & -TN_SIM_VECTOR_CHUNK;
+    chunk_run_t chunks = {run, chunk < TN_SIM_VECTOR_CHUNK ? TN_SIM_VECTOR_CHUNK : chunk, 0};
+    chunks.chunk_count = (vector + chunks.chunk - 1) / chunks.chunk;
+    tn_pool_run(pool, outer * chunks.chunk_count, 1, run_chunk_task, &chunks);
   }
 }
 
 static tn_status_t run_kernel(const tn_sim_kernel_t* kernel, void* const* base, void* const* params,
-                              tn_pool_t* pool) {
+                              void* workspace, tn_pool_t* pool) {
   void* pointers[TN_KERNEL_OPERANDS];
   tn_scalar_t scalars[TN_KERNEL_SCALARS];
   for (int k = 0; k < kernel->operand_count; ++k) {
@@ -73,26 +85,15 @@ static tn_status_t run_kernel(const tn_sim_kernel_t* kernel, void* const* base, 
       memcpy(&scalars[k], params[binding->param], tn_dtype_size(binding->dtype));
     }
   }
-  kernel_run_t run = {
+  tn_sim_run_t run = {
       .kernel = kernel,
       .args = {.ptr = pointers, .stride = kernel->strides, .dim = kernel->dims, .scalar = scalars}};
-  const int64_t outer = kernel->outer_count, vector = kernel->vector_extent;
-  if (outer == 0 || vector == 0) return TN_OK;  // operands of empty tensors have no memory
-  if (outer * vector * kernel->cost <= SERIAL_COST || !pool) {
-    run_range(&run, 0, outer, 0, vector);
-    return run.error;
-  }
-  const int64_t point_cost = kernel->cost * vector;
-  if (outer >= OUTER_TASKS || vector < 2 * VECTOR_CHUNK) {
-    const int64_t grain =
-        point_cost >= TASK_COST ? 1 : TASK_COST / (point_cost > 0 ? point_cost : 1);
-    tn_pool_run(pool, outer, grain, run_outer_task, &run);
+  // Operands of empty tensors have no memory.
+  if (kernel->outer_count == 0 || kernel->vector_extent == 0) return TN_OK;
+  if (kernel->cut.block_count > 1) {
+    tn_sim_run_cut(&run, workspace, pool);
   } else {
-    // Column sums are few points of high cost: one vector may already be a task.
-    const int64_t chunk = TASK_COST / (kernel->cost > 0 ? kernel->cost : 1) & -VECTOR_CHUNK;
-    run.chunk = chunk < VECTOR_CHUNK ? VECTOR_CHUNK : chunk;
-    run.chunk_count = (vector + run.chunk - 1) / run.chunk;
-    tn_pool_run(pool, outer * run.chunk_count, 1, run_chunk_task, &run);
+    tn_sim_run_points(&run, kernel->cost, pool);
   }
   return run.error;
 }
@@ -157,7 +158,9 @@ tn_status_t tn_sim_launch(const tn_program_t* program, const tn_launch_t* launch
   for (int s = 0; s < program->step_count && !status; ++s) {
     const tn_sim_step_t* step = &program->steps[s];
     switch (step->kind) {
-      case TN_STEP_KERNEL: status = run_kernel(&step->kernel, base, launch->params, pool); break;
+      case TN_STEP_KERNEL:
+        status = run_kernel(&step->kernel, base, launch->params, workspace, pool);
+        break;
       case TN_STEP_NODE: status = run_node(&step->node, base, workspace, pool); break;
       case TN_STEP_COPY: run_copy(&step->copy, base, pool); break;
     }

@@ -15,6 +15,8 @@ typedef struct tn_sim_kernel {
   const int64_t *strides, *dims;
   const tn_kernel_scalar_binding_t* scalars;
   int64_t outer_count, vector_extent, cost;
+  int parallel_count;
+  tn_reduce_cut_t cut;
 } tn_sim_kernel_t;
 
 typedef struct tn_sim_binding {

@@ -64,7 +64,11 @@ static tn_status_t build_kernel(tn_program_t* program, const tn_kernel_step_t* s
                            .scalar_count = p->scalar_count,
                            .outer_count = step->outer_count,
                            .vector_extent = step->vector_extent,
-                           .cost = step->cost};
+                           .cost = step->cost,
+                           .parallel_count = p->parallel_count,
+                           .cut = step->cut};
+  const int64_t workspace = tn_sim_cut_workspace(out);
+  if (workspace > program->scratch_bytes) program->scratch_bytes = workspace;
   out->operands = tn_arena_copy(arena, step->operands, sizeof(*step->operands) * operands);
   out->strides = tn_arena_copy(arena, step->strides, sizeof(int64_t) * operands * loops);
   out->dims = tn_arena_copy(arena, step->dims, sizeof(int64_t) * loops);
