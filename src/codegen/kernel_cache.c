@@ -18,6 +18,7 @@
 #include "base/options.h"
 #include "base/os.h"
 #include "codegen/isa.h"
+#include "codegen/kernel_family.h"
 #include "codegen/kernel_program_internal.h"
 #include "codegen/loader.h"
 #include "codegen/object_cache.h"
@@ -210,12 +211,18 @@ static tn_status_t load(const void* object, size_t size, tn_kernel_fn_t* out_ker
   return TN_OK;
 }
 
+tn_object_key_t tn_kernel_key(const char* emitter, const tn_kernel_program_t* program) {
+  uint8_t family[TN_KERNEL_PACKED_MAX], bytes[TN_KERNEL_PACKED_MAX];
+  const size_t family_size = tn_kernel_program_pack_family(program, family);
+  return tn_object_key(emitter, tn_codegen_isa_name(tn_codegen_isa()), family, family_size, bytes,
+                       tn_kernel_program_pack(program, bytes));
+}
+
 static tn_status_t produce(const tn_kernel_program_t* program, const tn_kernel_entry_t* entry,
                            tn_kernel_fn_t* out_kernel) {
   const tn_codegen_api_t* api;
   TN_TRY(tn_codegen_plugin(&api));
-  const tn_object_key_t key = tn_object_key(api->emitter(), tn_codegen_isa_name(tn_codegen_isa()),
-                                            entry->bytes, entry->size);
+  const tn_object_key_t key = tn_kernel_key(api->emitter(), program);
   void* object = NULL;
   size_t size = 0;
   const tn_object_fault_t found =
@@ -247,6 +254,7 @@ static void fill(tn_kernel_entry_t* entry, const tn_kernel_program_t* program) {
     tn_status_free(status);
   }
   atomic_store_explicit(&entry->state, entry->kernel ? READY : FAILED, memory_order_release);
+  if (entry->kernel) tn_kernel_family_add(program);
   tn_os_futex_wake(&entry->state, INT_MAX);
 }
 
@@ -260,6 +268,13 @@ static void wait_for(tn_kernel_entry_t* entry, const tn_kernel_program_t* progra
     }
     tn_os_futex_wait(&entry->state, PENDING, 100 * 1000 * 1000);
   }
+}
+
+bool tn_kernel_is_in_memory(const tn_kernel_program_t* program) {
+  uint8_t bytes[TN_KERNEL_PACKED_MAX];
+  const size_t size = tn_kernel_program_pack(program, bytes);
+  return find(atomic_load_explicit(&table, memory_order_acquire), tn_hash_bytes(bytes, size, 0),
+              bytes, size) != NULL;
 }
 
 tn_status_t tn_kernel_lookup(const tn_kernel_program_t* program, tn_kernel_fn_t* out_kernel) {
@@ -327,6 +342,7 @@ void tn_kernel_cache_forget(void) {
     entry_count = 0;
   }
   pthread_mutex_unlock(&table_lock);
+  tn_kernel_family_forget();
   atomic_store(&stats.entries, 0);
 }
 

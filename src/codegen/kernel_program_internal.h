@@ -13,6 +13,8 @@ enum {
   8 * TN_KERNEL_INSTRUCTIONS
 };
 size_t tn_kernel_program_pack(const tn_kernel_program_t* program, uint8_t* out_bytes);
+// The same bytes for programs that differ only in loops and operand classes; see kernel_family.h.
+size_t tn_kernel_program_pack_family(const tn_kernel_program_t* program, uint8_t* out_bytes);
 // False if |bytes| are not the canonical bytes of a program (which may still fail tn_kernel_program_verify).
 bool tn_kernel_program_unpack(const uint8_t* bytes, size_t size, tn_kernel_program_t* out_program);
 

@@ -22,7 +22,7 @@ enum {
   TOUCH_AFTER_S = 3600
 };  // a file used again within the hour is not touched again
 
-tn_object_key_t tn_object_key(const char* emitter, const char* isa, const void* program,
+static tn_object_key_t digest(const char* emitter, const char* isa, const void* program,
                               size_t program_size) {
   tn_object_key_t key;
   tn_blake3_t state;
@@ -33,6 +33,14 @@ tn_object_key_t tn_object_key(const char* emitter, const char* isa, const void* 
   tn_blake3_update(&state, isa, strlen(isa) + 1);
   tn_blake3_update(&state, program, program_size);
   tn_blake3_final(&state, key.digest);
+  return key;
+}
+
+tn_object_key_t tn_object_key(const char* emitter, const char* isa, const void* family,
+                              size_t family_size, const void* program, size_t program_size) {
+  tn_object_key_t key = digest(emitter, isa, program, program_size);
+  const tn_object_key_t related = digest(emitter, isa, family, family_size);
+  memcpy(key.digest, related.digest, TN_OBJECT_RELATED_BYTES);
   return key;
 }
 
@@ -80,6 +88,14 @@ static void entry_path(const char* folder, const tn_object_key_t* key,
   tn_blake3_hex(key->digest, hex);
   *out_folder_end = strlen(folder) + 3;
   snprintf(out_path, TN_OBJECT_PATH_MAX, "%.*s/%.2s/%s.tnk", FOLDER_MAX, folder, hex, hex + 2);
+}
+
+bool tn_object_cache_has(const tn_object_key_t* key) {
+  char folder[FOLDER_MAX], path[TN_OBJECT_PATH_MAX];
+  size_t folder_end;
+  if (!tn_object_cache_folder(folder, sizeof folder)) return false;
+  entry_path(folder, key, path, &folder_end);
+  return access(path, F_OK) == 0;
 }
 
 // Code from a file of another user would run as this one: only files that others cannot have written count.

@@ -83,6 +83,35 @@ static tn_status_t list_all(tn_listing_t* list) {
   return TN_ERROR(TN_RESOURCE_EXHAUSTED, "kernel cache: no memory for the list of files");
 }
 
+void tn_object_cache_each_related(const tn_object_key_t* key,
+                                  void (*visit)(void* context, const uint8_t* program, size_t size),
+                                  void* context) {
+  char folder[480], hex[2 * TN_BLAKE3_SIZE + 1], path[TN_OBJECT_PATH_MAX];
+  if (!tn_object_cache_folder(folder, sizeof folder)) return;
+  tn_blake3_hex(key->digest, hex);
+  snprintf(path, sizeof path, "%s/%.2s", folder, hex);
+  tn_listing_t list = {0};
+  list_folder(path, &list);
+  for (size_t i = 0; i < list.count; ++i) {
+    const char* name = strrchr(list.files[i].path, '/') + 1;
+    if (list.files[i].is_temporary ||
+        strncmp(name, hex + 2, 2 * TN_OBJECT_RELATED_BYTES - 2) != 0)
+      continue;
+    uint8_t* data;
+    size_t size;
+    int64_t used_s;
+    if (tn_object_file_read(list.files[i].path, &data, &size, &used_s) != TN_OBJECT_HIT) continue;
+    tn_object_header_t header;
+    if (!tn_object_file_check(data, size, NULL)) {
+      memcpy(&header, data, sizeof header);
+      if (header.program_bytes <= header.program_size)
+        visit(context, data + sizeof header, header.program_bytes);
+    }
+    free(data);
+  }
+  free(list.files);
+}
+
 static int by_use(const void* a, const void* b) {
   const tn_listed_t *x = a, *y = b;
   return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;

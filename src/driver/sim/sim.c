@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codegen/kernel_cache.h"
+#include "codegen/kernel_family.h"
 #include "driver/sim/launch.h"
 #include "driver/sim/program.h"
 #include "tn/device.h"
@@ -74,6 +75,28 @@ static tn_status_t build_kernel(tn_program_t* program, const tn_kernel_step_t* s
   out->dims = tn_arena_copy(arena, step->dims, sizeof(int64_t) * loops);
   out->scalars = tn_arena_copy(arena, step->scalars, sizeof(*step->scalars) * scalars);
   if (!out->operands || !out->strides || !out->dims || !out->scalars) return out_of_memory();
+  return TN_OK;
+}
+
+// A kernel that exists for other sizes takes the place of one that would have to be generated.
+static tn_status_t use_existing(tn_arena_t* scratch, tn_kernel_step_t* step) {
+  if (tn_kernel_is_in_memory(step->program)) return TN_OK;
+  tn_kernel_sizes_t* sizes = TN_ARENA_NEW(scratch, tn_kernel_sizes_t);
+  tn_kernel_sizes_t* found = TN_ARENA_NEW(scratch, tn_kernel_sizes_t);
+  if (!sizes || !found) return out_of_memory();
+  const tn_kernel_program_t* p = step->program;
+  sizes->program = *p;
+  memcpy(sizes->dim, step->dims, sizeof(int64_t) * p->loop_count);
+  memcpy(sizes->stride, step->strides, sizeof(int64_t) * p->loop_count * p->operand_count);
+  if (!tn_kernel_family_find(sizes, step->cut.block_count, found)) return TN_OK;
+  step->program = &found->program;
+  step->dims = found->dim;
+  step->strides = found->stride;
+  const int parallel = found->program.parallel_count, vector = found->program.vector_loop;
+  step->vector_extent = vector < parallel ? found->dim[vector] : 1;
+  step->outer_count = 1;
+  for (int l = 0; l < parallel; ++l)
+    if (l != vector) step->outer_count *= found->dim[l];
   return TN_OK;
 }
 
@@ -155,7 +178,10 @@ static tn_status_t build_program(tn_program_t* program, const tn_plan_t* plan,
     tn_sim_step_t* to = &program->steps[s];
     to->kind = from->kind;
     switch (from->kind) {
-      case TN_STEP_KERNEL: TN_TRY(build_kernel(program, &from->kernel, &to->kernel)); break;
+      case TN_STEP_KERNEL:
+        TN_TRY(use_existing(scratch, &plan->steps[s]->kernel));
+        TN_TRY(build_kernel(program, &from->kernel, &to->kernel));
+        break;
       case TN_STEP_NODE: TN_TRY(build_node(program, &from->node, thread_count, &to->node)); break;
       case TN_STEP_COPY:
         to->copy = (tn_sim_copy_t){.from = tn_whole_view(&from->from, NULL),
