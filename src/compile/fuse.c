@@ -84,9 +84,11 @@ tn_status_t tn_fuse(const tn_graph_t* graph, const tn_plan_target_t* target, tn_
     const tn_node_t* node = tn_graph_node_at(graph, id);
     if (!storing[id]) storing[id] = decide(node, &uses[id]);
     const bool is_whole = tn_fuse_is_whole(node);
+    // A new dimension counts whatever its extent, so that one of 1 gives the kernels of all others.
     const bool repeats = node->op == TN_OP_BROADCAST_IN_DIM &&
-                         tn_type_element_count(&node->types[0]) >
-                             tn_type_element_count(&node->operands[0]->types[0]);
+                         (node->types[0].rank > node->operands[0]->types[0].rank ||
+                          tn_type_element_count(&node->types[0]) >
+                              tn_type_element_count(&node->operands[0]->types[0]));
     const uint32_t root = storing[id] ? id + 1 : uses[id].root;
     for (int i = 0; i < node->operand_count; ++i) {
       const tn_node_t* operand = node->operands[i];

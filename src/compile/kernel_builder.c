@@ -11,7 +11,8 @@ enum { LOOP_PARALLEL, LOOP_LEAD, LOOP_TAIL };
 typedef struct operand_state {
   tn_kernel_operand_t facts;
   int buffer;
-  tn_form_t address;  // elements; INDEX: the value
+  tn_form_t address;      // elements; INDEX: the value
+  const tn_node_t* node;  // an INPUT: whose view it is
 } operand_state_t;
 
 typedef struct value_state {
@@ -52,6 +53,7 @@ typedef struct builder {
   int reduce_inst;          // its ACC instruction
   bool is_row;              // its vector loop is reduced
   tn_reduce_cut_t cut;
+  const tn_node_t* tail_blame;  // of a tail that does not become one loop
   int64_t cost;
 } builder_t;
 
@@ -200,11 +202,13 @@ static void address_of(const tn_plan_view_t* view, const tn_index_map_t* map, tn
   }
 }
 
-static int load(builder_t* b, const tn_plan_view_t* view, const tn_index_map_t* map, int phase) {
+static int load(builder_t* b, const tn_node_t* node, const tn_plan_view_t* view,
+                const tn_index_map_t* map, int phase) {
   tn_form_t address;
   address_of(view, map, &address);
   const int operand = find_operand(b, TN_OPERAND_INPUT, view->type.dtype, view->buffer, &address);
   if (operand < 0) return -1;
+  b->operand[operand].node = node;
   b->cost += 1;
   return emit(b, TN_KOP_LOAD, view->type.dtype, phase, operand, 0, 0, 0);
 }
@@ -363,7 +367,7 @@ static int value_of(builder_t* b, const tn_node_t* node, const tn_index_map_t* m
     inst = scalar_value(b, phase, node->types[0].dtype, -1, splat);
   } else if (memory->find(memory->context, node, &view)) {
     if (!dtype_fits(view.type.dtype)) return impossible(b);
-    inst = load(b, &view, map, phase);
+    inst = load(b, node, &view, map, phase);
   } else if (node->op == TN_OP_IOTA) {
     inst = iota(b, node, map, phase);
   } else if (node->op == TN_OP_REDUCE) {
@@ -470,13 +474,35 @@ static int64_t loop_weight(const builder_t* b, int loop) {
   return weight ? weight * 4096 + (input < 4096 ? input : 4095) : INT64_MAX;
 }
 
+static bool goes_through(const builder_t* b, int operand, int outer, int inner) {
+  const int64_t* c = b->operand[operand].address.coefficient;
+  return c[outer] == c[inner] * b->space.extent[inner];
+}
+
 static bool can_merge(const builder_t* b, int outer, int inner) {
   if (b->role[outer] != b->role[inner]) return false;
-  for (int k = 0; k < b->operand_count; ++k) {
-    const int64_t* c = b->operand[k].address.coefficient;
-    if (c[outer] != c[inner] * b->space.extent[inner]) return false;
-  }
+  for (int k = 0; k < b->operand_count; ++k)
+    if (!goes_through(b, k, outer, inner)) return false;
   return true;
+}
+
+// What must be row-major in memory for the tail to be one loop: the one value that is not, so that the kernel is the
+// same as where it is; else all that is reduced.
+static const tn_node_t* tail_blame(const builder_t* b) {
+  const tn_node_t* blame = NULL;
+  int tail[TN_MAX_LOOPS], count = 0;
+  for (int l = 0; l < b->space.loop_count; ++l)
+    if (b->role[l] == LOOP_TAIL && b->space.extent[l] != 1) tail[count++] = l;
+  for (int k = 0; k < b->operand_count; ++k) {
+    bool is_straight = true;
+    for (int i = 0; i + 1 < count; ++i) is_straight &= goes_through(b, k, tail[i], tail[i + 1]);
+    if (is_straight) continue;
+    const operand_state_t* o = &b->operand[k];
+    if (o->facts.kind != TN_OPERAND_INPUT || (blame && blame != o->node))
+      return b->reduce->operands[0];
+    blame = o->node;
+  }
+  return blame ? blame : b->reduce->operands[0];
 }
 
 typedef struct nest {
@@ -532,6 +558,7 @@ static bool order_loops(builder_t* b, nest_t* nest) {
 
 static bool finish(builder_t* b, tn_kernel_step_t* step) {
   nest_t nest;
+  b->tail_blame = b->is_row ? tail_blame(b) : NULL;  // merging changes the loops
   if (!order_loops(b, &nest)) return false;
   // A reduction that was expected but turned out to be in memory: one plain phase.
   for (int k = 0; k < b->inst_count && !b->reduce; ++k) b->inst[k].phase = 0;
@@ -615,6 +642,13 @@ tn_build_result_t tn_kernel_build(const tn_kernel_request_t* request, tn_kernel_
     // A tail that does not merge: its operand in row-major memory always does.
     b->result = TN_BUILD_IMPOSSIBLE;
     tn_plan_view_t view;
+    if (b->reduce && b->tail_blame && b->tail_blame != b->reduce->operands[0] &&
+        request->memory.find(request->memory.context, b->tail_blame, &view) &&
+        !tn_plan_view_is_contiguous(&view)) {
+      b->result = TN_BUILD_BLOCKED;
+      *out_blame = b->tail_blame;
+      return b->result;
+    }
     if (b->reduce &&
         !(request->memory.find(request->memory.context, b->reduce->operands[0], &view) &&
           tn_plan_view_is_contiguous(&view))) {
