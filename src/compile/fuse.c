@@ -47,6 +47,23 @@ static bool reduce_joins_consumer(const use_t* use) {
   return use->count == 1 && use->root != NO_ROOT && use->root != MANY_ROOTS && !use->is_repeated;
 }
 
+// A sum of contractions or reductions, with the terms that an unrolled loop had steps (gradients of a recurrent
+// weight), is stored after each term: it then has the same kernels for any number of them, mostly none, for a product
+// adds to what is there.
+static bool is_term(const tn_node_t* node) {
+  return node->op == TN_OP_REDUCE || fusion_class(node) == TN_FUSION_CONTRACTION;
+}
+static bool adds_term(const tn_node_t* node) {
+  return node->op == TN_OP_ADD && (is_term(node->operands[0]) || is_term(node->operands[1]));
+}
+static void store_running_sum(const tn_node_t* node, tn_store_t* storing) {
+  if (!adds_term(node)) return;
+  for (int i = 0; i < 2; ++i) {
+    const tn_node_t* sum = node->operands[i];
+    if (adds_term(sum) && !storing[sum->id]) storing[sum->id] = TN_STORE_REDUCTION;
+  }
+}
+
 static tn_store_t decide(const tn_node_t* node, const use_t* use) {
   if (fusion_class(node) == TN_FUSION_LEAF) return TN_STORE_NOT;
   if (tn_fuse_is_whole(node)) return TN_STORE_WHOLE;
@@ -83,6 +100,7 @@ tn_status_t tn_fuse(const tn_graph_t* graph, const tn_plan_target_t* target, tn_
     if (!out_fusion->is_live[id]) continue;
     const tn_node_t* node = tn_graph_node_at(graph, id);
     if (!storing[id]) storing[id] = decide(node, &uses[id]);
+    store_running_sum(node, storing);
     const bool is_whole = tn_fuse_is_whole(node);
     // A new dimension counts whatever its extent, so that one of 1 gives the kernels of all others.
     const bool repeats = node->op == TN_OP_BROADCAST_IN_DIM &&

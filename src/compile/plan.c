@@ -10,8 +10,14 @@
 enum {
   MERGE_WINDOW = 32,  // stored nodes looked at for a common kernel
   MERGE_ROOTS = 6,
+  MERGE_READS = 48,
   READY_STEPS = 256,  // nodes visited before a candidate is given up
 };
+
+typedef struct reads {
+  int count;
+  const tn_node_t* node[MERGE_READS];
+} reads_t;
 
 typedef struct planner {
   tn_graph_t* graph;
@@ -361,11 +367,38 @@ static bool is_ready(planner_t* p, const tn_node_t* node, const tn_node_t* const
   return true;
 }
 
-// Other stored nodes over the same points whose inputs are ready: one kernel computes them together.
+// What |node| reads from memory once it is computed in one kernel, and |node| itself.
+static void collect_reads(planner_t* p, const tn_node_t* node, bool is_root, reads_t* reads) {
+  tn_plan_view_t view;
+  tn_scalar_t splat;
+  if (reads->count == MERGE_READS || (node->op == TN_OP_PARAM && tn_param_is_scalar(node)) ||
+      node->op == TN_OP_IOTA || tn_node_splat(node, &splat))
+    return;
+  for (int i = 0; i < reads->count; ++i)
+    if (reads->node[i] == node) return;
+  const bool is_read =
+      !is_root && ((node->id < p->fusion.node_count && p->fusion.storing[node->id]) ||
+                   node->op == TN_OP_PARAM || (!is_movement(node) && find_view(p, node, &view)));
+  if (is_root || is_read) reads->node[reads->count++] = node;
+  if (is_read) return;
+  for (int i = 0; i < node->operand_count; ++i) collect_reads(p, node->operands[i], false, reads);
+}
+
+static bool reads_in_common(const reads_t* a, const reads_t* b) {
+  for (int i = 0; i < a->count; ++i)
+    for (int j = 0; j < b->count; ++j)
+      if (a->node[i] == b->node[j]) return true;
+  return false;
+}
+
+// Other stored nodes over the same points whose inputs are ready: one kernel computes them together. They must have an
+// input in common: equal sizes alone may be an accident, such as a batch of as many rows as there are channels.
 static int gather_roots(planner_t* p, const tn_node_t* first, const tn_node_t** roots) {
   int count = 1, seen = 0;
   roots[0] = first;
   if (!tn_kernel_can_compute(first)) return 1;
+  reads_t reads = {.count = 0}, others;
+  collect_reads(p, first, true, &reads);
   for (int s = 0; s < p->stored_count && seen < MERGE_WINDOW && count < MERGE_ROOTS; ++s) {
     if (p->stored[s] <= first->id) continue;
     ++seen;
@@ -376,7 +409,13 @@ static int gather_roots(planner_t* p, const tn_node_t* first, const tn_node_t** 
                sizeof(int64_t) * (size_t)first->types[0].rank))
       continue;
     int budget = READY_STEPS;
-    if (is_ready(p, node, roots, count, true, true, &budget)) roots[count++] = node;
+    if (!is_ready(p, node, roots, count, true, true, &budget)) continue;
+    others.count = 0;
+    collect_reads(p, node, true, &others);
+    if (!reads_in_common(&reads, &others)) continue;
+    roots[count++] = node;
+    for (int i = 0; i < others.count && reads.count < MERGE_READS; ++i)
+      reads.node[reads.count++] = others.node[i];
   }
   return count;
 }

@@ -52,9 +52,7 @@ static const tn_node_t* simplify_node(tn_graph_t* graph, const tn_node_t* node,
       if (is_splat_of(x[1], 1.0)) return x[0];
       if (is_splat_of(x[0], 1.0)) return x[1];
       break;
-    case TN_OP_DIV:
-      if (is_splat_of(x[1], 1.0)) return x[0];
-      break;
+    // Division by 1 stays: the divisor of a mean is a size, and one of 1 must not make another kernel.
     case TN_OP_SUB:
       if (is_splat_of(x[1], 0.0)) return x[0];
       break;

@@ -13,10 +13,9 @@ func.func @main(%x: tensor<4xf32>, %i: tensor<4xi32>) -> (tensor<4xf32>, tensor<
   %minus_zero = stablehlo.constant dense<-0.0> : tensor<4xf32>
   %none = stablehlo.constant dense<0> : tensor<4xi32>
   %0 = stablehlo.multiply %x, %one : tensor<4xf32>
-  %1 = stablehlo.divide %0, %one : tensor<4xf32>
-  %2 = stablehlo.subtract %1, %zero : tensor<4xf32>
-  %3 = stablehlo.add %minus_zero, %2 : tensor<4xf32>
-  %4 = stablehlo.add %3, %zero : tensor<4xf32>
-  %5 = stablehlo.add %i, %none : tensor<4xi32>
-  return %3, %4, %5 : tensor<4xf32>, tensor<4xf32>, tensor<4xi32>
+  %1 = stablehlo.subtract %0, %zero : tensor<4xf32>
+  %2 = stablehlo.add %minus_zero, %1 : tensor<4xf32>
+  %3 = stablehlo.add %2, %zero : tensor<4xf32>
+  %4 = stablehlo.add %i, %none : tensor<4xi32>
+  return %2, %3, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xi32>
 }
