@@ -103,8 +103,9 @@ typedef struct tn_kernel_args {
   // has one place, an element as accumulated: at flattened outer point times pitch, plus the index in a parallel
   // vector loop, whose extent rounded up to TN_KERNEL_LANES is the pitch (1 if the vector loop is reduced). Padding is
   // read and written.
-  const void* part_in;  // not NULL: accumulators start here; a reduced vector loop must then have no elements
-  void* part_out;       // not NULL: accumulators are stored here, and the epilogue does not run
+  const void*
+      part_in;  // not NULL: accumulators start here; a reduced vector loop must then have no elements
+  void* part_out;  // not NULL: accumulators are stored here, and the epilogue does not run
 } tn_kernel_args_t;
 
 // One reduction and what is computed of its value.

@@ -12,7 +12,8 @@
 
 enum {
   BUCKETS = 1024,
-  SINGLE_POINTS = 4096,  // run one by one, about 30 us: a hundredth of what generating a kernel takes
+  SINGLE_POINTS =
+      4096,  // run one by one, about 30 us: a hundredth of what generating a kernel takes
 };
 
 // ---- does a kernel fit? ----------------------------------------------------------------------------------------
@@ -69,8 +70,7 @@ bool tn_kernel_family_fit(const tn_kernel_program_t* member, const tn_kernel_siz
   }
   for (int l = 0; l < member->loop_count; ++l) {
     out->dim[l] = 1;
-    for (int k = 0; k < member->operand_count; ++k)
-      out->stride[k * member->loop_count + l] = 0;
+    for (int k = 0; k < member->operand_count; ++k) out->stride[k * member->loop_count + l] = 0;
   }
   for (int k = 0; k < member->operand_count; ++k)
     if (member->operand[k].vector != TN_OPERAND_SCALAR)
@@ -97,8 +97,9 @@ typedef struct family_mark {
 } family_mark_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static member_t* members[BUCKETS];       // guarded by lock
-static family_mark_t* scanned[BUCKETS];  // families whose files have been looked at; guarded by lock
+static member_t* members[BUCKETS];  // guarded by lock
+static family_mark_t*
+    scanned[BUCKETS];  // families whose files have been looked at; guarded by lock
 
 size_t tn_kernel_program_pack_family(const tn_kernel_program_t* program, uint8_t* out_bytes) {
   tn_kernel_program_t common = *program;
@@ -125,7 +126,8 @@ static void add(uint64_t family, const tn_kernel_program_t* program) {
   member_t** at = &members[family % BUCKETS];
   const member_t* old = *at;
   while (old && !(old->family == family && same_program(&old->program, program))) old = old->next;
-  member_t* member = old ? NULL : malloc(sizeof *member);  // without memory there is one kernel more
+  member_t* member =
+      old ? NULL : malloc(sizeof *member);  // without memory there is one kernel more
   if (member) {
     *member = (member_t){.next = *at, .family = family, .program = *program};
     *at = member;
@@ -186,7 +188,8 @@ static void add_file(void* context, const uint8_t* bytes, size_t size) {
   tn_status_free(status);
 }
 
-bool tn_kernel_family_find(const tn_kernel_sizes_t* asked, int64_t repeats, tn_kernel_sizes_t* out) {
+bool tn_kernel_family_find(const tn_kernel_sizes_t* asked, int64_t repeats,
+                           tn_kernel_sizes_t* out) {
   const uint64_t family = family_of(&asked->program);
   if (find_in_memory(family, asked, repeats, out)) return true;
   const tn_codegen_api_t* api;

@@ -94,8 +94,7 @@ void tn_object_cache_each_related(const tn_object_key_t* key,
   list_folder(path, &list);
   for (size_t i = 0; i < list.count; ++i) {
     const char* name = strrchr(list.files[i].path, '/') + 1;
-    if (list.files[i].is_temporary ||
-        strncmp(name, hex + 2, 2 * TN_OBJECT_RELATED_BYTES - 2) != 0)
+    if (list.files[i].is_temporary || strncmp(name, hex + 2, 2 * TN_OBJECT_RELATED_BYTES - 2) != 0)
       continue;
     uint8_t* data;
     size_t size;

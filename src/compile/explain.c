@@ -119,6 +119,9 @@ static void print_operand(tn_text_t* text, const tn_kernel_step_t* step, int k) 
 static tn_status_t print_kernel(tn_text_t* text, const tn_kernel_step_t* step) {
   tn_text_add(text, "kernel over ");
   tn_text_ints(text, step->program->loop_count, step->dims);
+  if (step->cut.block_count > 1)
+    tn_text_add(text, ", reduced in %lld blocks of %lld", (long long)step->cut.block_count,
+                (long long)step->cut.block);
   tn_text_add(text, "\n");
   for (int k = 0; k < step->program->operand_count; ++k) print_operand(text, step, k);
   for (int s = 0; s < step->program->scalar_count; ++s) {

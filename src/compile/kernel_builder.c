@@ -332,8 +332,7 @@ static int reduction(builder_t* b, const tn_node_t* node, const tn_index_map_t* 
     if (!is_reduced[d]) {
       body_map.dim[at++] = map->dim[kept++];
     } else {
-      if (!bind_loop(b, &body_map.dim[at++], type->dims[d], is_tail[d] ? LOOP_TAIL : LOOP_LEAD,
-                     1))
+      if (!bind_loop(b, &body_map.dim[at++], type->dims[d], is_tail[d] ? LOOP_TAIL : LOOP_LEAD, 1))
         return -1;
     }
   }

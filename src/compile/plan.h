@@ -55,8 +55,8 @@ typedef struct tn_kernel_scalar_binding {
 // How a reduction is cut: its elements, in order, into blocks that are reduced on their own; see ir/reduce_order.h.
 typedef struct tn_reduce_cut {
   int64_t block_count, block, length;  // one block: not cut; else elements of a block and of all
-  uint8_t kind, dtype;  // tn_reduce_kind_t, and the dtype as accumulated
-  bool is_row;          // the reduced loop is the vector loop
+  uint8_t kind, dtype;                 // tn_reduce_kind_t, and the dtype as accumulated
+  bool is_row;                         // the reduced loop is the vector loop
 } tn_reduce_cut_t;
 
 typedef struct tn_kernel_step {

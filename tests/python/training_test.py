@@ -1,4 +1,4 @@
-"""The models of the demonstration, the language models made smaller: 50 steps on the device give CPU's losses, eagerly and compiled."""
+"""The models of the demonstration, language models made smaller: the losses of CPU, eagerly and compiled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch_neuronx.demo import workloads
 from torch_neuronx.demo.runner import Result, Variant, run
 from torch_neuronx.neuron_dynamo_backend import backend
 
-STEPS = 50
+STEPS = 40
 VARIANTS = {
     "cpu": Variant("cpu", "cpu"),
     "eager": Variant("eager", "neuron"),

@@ -120,8 +120,8 @@ void tn_parts_place(tn_emit_t* e, tn_parts_t* parts, LLVMValueRef place) {
 LLVMValueRef tn_parts_initial(tn_emit_t* e, const tn_parts_t* parts) {
   LLVMValueRef at = moved(e, parts->in_at, LLVMBuildMul(e->b, e->index, parts->in_step, ""));
   // Whole vectors even in a tail: places are padded to whole vectors.
-  LLVMValueRef x = LLVMBuildLoad2(
-      e->b, tn_emit_vector(e, tn_emit_memory_type(e, parts->dtype)), at, "");
+  LLVMValueRef x =
+      LLVMBuildLoad2(e->b, tn_emit_vector(e, tn_emit_memory_type(e, parts->dtype)), at, "");
   LLVMSetAlignment(x, (unsigned)tn_emit_dtype_size(parts->dtype));
   return parts->dtype == TN_BOOL ? tn_emit_widen(e, TN_BOOL, x) : x;
 }

@@ -15,7 +15,8 @@ typedef struct cut_run {
 
 static int64_t places_of(const tn_sim_kernel_t* kernel) {
   const int64_t lanes = TN_KERNEL_LANES;
-  return kernel->outer_count * (kernel->cut.is_row ? 1 : (kernel->vector_extent + lanes - 1) & -lanes);
+  return kernel->outer_count *
+         (kernel->cut.is_row ? 1 : (kernel->vector_extent + lanes - 1) & -lanes);
 }
 
 int64_t tn_sim_cut_workspace(const tn_sim_kernel_t* kernel) {
