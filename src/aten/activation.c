@@ -182,6 +182,8 @@ tn_status_t tn_lower_hardtanh(tn_lowering_t* l) {
   const tn_dtype_t dtype = tn_dtype_of(x);
   if (dtype == TN_BOOL || tn_dtype_is_complex(dtype) || !x)
     return TN_DECLINE("hardtanh of %s", tn_dtype_name(dtype));
+  if (dtype == TN_U8 && (tn_arg_double(l, 1, 0.0) < 0.0 || tn_arg_double(l, 2, 0.0) < 0.0))
+    return TN_DECLINE("cannot do hardtanh on an unsigned type with negative limits");
   const tn_node_t* low =
       tn_broadcast_to(l->graph, tn_arg_scalar(l, 1, dtype), tn_rank(x), x->types[0].dims);
   const tn_node_t* high =

@@ -123,6 +123,9 @@ tn_status_t tn_lower_linspace(tn_lowering_t* l) {
   if (!tn_dtype_is_float(dtype)) {
     start = trunc(start);
     end = trunc(end);
+    if (start != tn_scalar_to_double(dtype, tn_scalar_from_double(dtype, start)) ||
+        end != tn_scalar_to_double(dtype, tn_scalar_from_double(dtype, end)))
+      return TN_DECLINE("linspace: an end does not fit %s", tn_dtype_name(dtype));
   }
   const tn_type_t type = tn_type_make(TN_F64, 1, &steps);
   const double by = steps > 1 ? (end - start) / (double)(steps - 1) : 0.0;

@@ -75,6 +75,7 @@ tn_status_t tn_lower_pad_from_input(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   padding_t p;
   TN_TRY(read_padding(l, x, 1, &p));
+  if (!p.is_reflected && tn_dtype_of(x) == TN_BOOL) return TN_DECLINE("%s of bool", l->op->name);
   for (int i = 0; i < p.spatial && x; ++i) {
     const int dim = p.rank - p.spatial + i;
     const int64_t size = tn_dim(x, dim), low = p.low[i], high = p.extent[i] - size - low;

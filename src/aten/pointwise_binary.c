@@ -181,6 +181,7 @@ tn_status_t tn_lower_pow(tn_lowering_t* l) {
   const bool is_float = tn_dtype_is_float(p.dtype);
   if (l->args[1].kind == TN_VALUE_SCALAR) {
     const double exponent = tn_arg_double(l, 1, 1.0);
+    tn_arg_scalar(l, 1, p.dtype);  // has to fit, whatever it becomes below
     if (!is_float && exponent < 0)
       return TN_DECLINE("Integers to negative integer powers are not allowed.");
     const tn_node_t* value = special_power(l, p.x, exponent);

@@ -71,9 +71,9 @@ tn_status_t tn_lower_neg(tn_lowering_t* l) {
 tn_status_t tn_lower_abs(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const tn_dtype_class_t kind = tn_dtype_class(tn_dtype_of(x));
-  if (kind == TN_CLASS_COMPLEX) return TN_DECLINE("abs of complex");
-  tn_return(
-      l, kind == TN_CLASS_BOOL || kind == TN_CLASS_UNSIGNED ? x : tn_unary(l->graph, TN_OP_ABS, x));
+  if (kind == TN_CLASS_COMPLEX || kind == TN_CLASS_BOOL)
+    return TN_DECLINE("abs of %s", tn_dtype_name(tn_dtype_of(x)));
+  tn_return(l, kind == TN_CLASS_UNSIGNED ? x : tn_unary(l->graph, TN_OP_ABS, x));
   return TN_OK;
 }
 

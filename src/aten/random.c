@@ -18,6 +18,15 @@ static const tn_node_t* draw(tn_lowering_t* l, const tn_node_t* all, int index) 
                     all->types[0].dims + 1);
 }
 
+// Whether |dtype| has room for |value|.
+static bool holds(tn_dtype_t dtype, double value) {
+  if (tn_dtype_is_float(dtype))
+    return isfinite(tn_scalar_to_double(dtype, tn_scalar_from_double(dtype, value)));
+  const bool is_signed = tn_dtype_class(dtype) == TN_CLASS_SIGNED;
+  const int bits = dtype == TN_BOOL ? 1 : 8 * (int)tn_dtype_size(dtype) - is_signed;
+  return value >= (is_signed ? -ldexp(1.0, bits) : 0.0) && value <= ldexp(1.0, bits) - 1.0;
+}
+
 // Uniform in [0, 1) with 24 bits, in f32; with 53 bits in f64.
 static const tn_node_t* unit_uniform(tn_lowering_t* l, const tn_type_t* type, tn_dtype_t dtype) {
   tn_graph_t* g = l->graph;
@@ -81,6 +90,8 @@ tn_status_t tn_lower_uniform(tn_lowering_t* l) {
   if (!(from <= to) || !isfinite(from) || !isfinite(to))
     return TN_DECLINE("uniform_ expects to return a [from, to) range");
   const tn_dtype_t dtype = tn_dtype_of(x);
+  if (!holds(dtype, from) || !holds(dtype, to))
+    return TN_DECLINE("uniform_: a bound is out of bounds for %s", tn_dtype_name(dtype));
   const tn_node_t* u = unit_uniform(l, &x->types[0], dtype);
   const tn_node_t* value =
       tn_fma(g, u, tn_constant_like(g, u, to - from), tn_constant_like(g, u, from));
@@ -96,7 +107,7 @@ tn_status_t tn_lower_normal(tn_lowering_t* l) {
   tn_graph_t* g = l->graph;
   const tn_node_t* x = tn_arg_tensor(l, 0);
   TN_TRY(check_float(l, x));
-  if (tn_arg_double(l, 2, 1.0) < 0.0) return TN_DECLINE("normal expects std >= 0.0");
+  if (!(tn_arg_double(l, 2, 1.0) >= 0.0)) return TN_DECLINE("normal expects std >= 0.0");
   const tn_node_t* z = unit_normal(l, &x->types[0], tn_dtype_of(x));
   const tn_node_t *mean = spread(l, 1, z), *std = spread(l, 2, z);
   tn_return(l, tn_convert(g, tn_fma(g, z, std, mean), tn_dtype_of(x)));
@@ -197,6 +208,8 @@ tn_status_t tn_lower_random(tn_lowering_t* l) {
                          : (int)tn_dtype_size(dtype) * 8 - 1;
     to = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) + (tn_dtype_is_float(dtype) ? 1 : 0);
   }
+  if (!holds(dtype, (double)from) || (has_to && !holds(dtype, (double)to - 1.0)))
+    return TN_DECLINE("random_: a bound is out of bounds for %s", tn_dtype_name(dtype));
   if (from >= to) return TN_DECLINE("random_ expects 'from' to be less than 'to'");
   const tn_node_t* both = words(l, &x->types[0], 2);
   const tn_node_t *a = tn_convert(g, draw(l, both, 0), TN_U64),

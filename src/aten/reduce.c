@@ -108,7 +108,8 @@ tn_status_t tn_lower_count_nonzero(tn_lowering_t* l) {
 
 tn_status_t tn_lower_trace(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
-  if (tn_rank(x) != 2) return TN_DECLINE("trace: expected a matrix");
+  if (tn_rank(x) != 2 || tn_dtype_of(x) == TN_BOOL)
+    return TN_DECLINE("trace: expected a matrix of numbers");
   const tn_value_t args[] = {{.kind = TN_VALUE_TENSOR, .node = x}};
   TN_TRY(tn_lower_nested(l, "diagonal", 1, args));
   const tn_node_t* diagonal = l->results[--l->result_count].node;
@@ -183,6 +184,7 @@ static const tn_node_t* arg_reduce(tn_lowering_t* l, tn_reduce_kind_t kind, cons
 static tn_status_t max_or_min_dim(tn_lowering_t* l, tn_reduce_kind_t kind) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const tn_dtype_t dtype = tn_dtype_of(x);
+  if (tn_dtype_is_complex(dtype)) return TN_DECLINE("%s of complex", l->op->name);
   if (tn_rank(x) == 0) {
     tn_wrap_dim(l, tn_arg_int(l, 1, 0), 0);
     tn_return(l, x);
@@ -234,7 +236,10 @@ tn_status_t tn_lower_argmin(tn_lowering_t* l) { return argmax_or_argmin(l, TN_RE
 static tn_status_t any_or_all(tn_lowering_t* l, tn_reduce_kind_t kind) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   const bool with_dims = has_dims(l);
-  const dims_t dims = dims_at(l, x, with_dims ? 1 : -1);
+  dims_t dims = dims_at(l, x, with_dims ? 1 : -1);
+  const int64_t* given;
+  // Unlike elsewhere an empty list is no dimension here, not all of them.
+  if (with_dims && !tn_arg_is_none(l, 1) && tn_arg_ints(l, 1, &given) == 0) dims.count = 0;
   const tn_dtype_t dtype = tn_dtype_of(x) == TN_U8 ? TN_U8 : TN_BOOL;
   const tn_node_t* y = reduce(l, kind, tn_convert(l->graph, x, TN_BOOL), &dims,
                               with_dims && tn_arg_bool(l, 2, false));

@@ -339,7 +339,8 @@ tn_status_t tn_lower_index_reduce(tn_lowering_t* l) {
   const bool is_mean = strcmp(word, "mean") == 0;
   const tn_reduce_kind_t kind = reduce_kind(is_mean ? "sum" : word, tn_dtype_of(x));
   if (kind == TN_REDUCE_ASSIGN || (!is_mean && kind == TN_REDUCE_SUM) ||
-      strcmp(word, "multiply") == 0 || tn_dtype_of(x) == TN_BOOL)
+      strcmp(word, "multiply") == 0 || tn_dtype_of(x) == TN_BOOL ||
+      tn_dtype_is_complex(tn_dtype_of(x)))
     return TN_DECLINE("%s with '%s'", l->op->name, word);
   if ((tn_rank(x) == 0) != (tn_rank(source) == 0))
     return TN_DECLINE("%s: rank of the source", l->op->name);

@@ -134,7 +134,61 @@ void pointwise(const std::vector<StrideOperand>& operands, int rank, const int64
   }
 }
 
+bool any_suggests(const std::vector<StrideOperand>& operands, size_t first, int rank) {
+  for (size_t i = first; i < operands.size(); ++i)
+    if (operands[i].rank == rank && suggests_channels_last(operands[i])) return true;
+  return false;
+}
+
+bool all_suggest(const std::vector<StrideOperand>& operands, int rank) {
+  for (const StrideOperand& operand : operands)
+    if (operand.rank != rank || !suggests_channels_last(operand)) return false;
+  return !operands.empty();
+}
+
 }  // namespace
+
+// The iteration of x[i, :, j] is one over x, whose indexed dimensions are walked by the indices (stride 0), and over the
+// indices.
+void index_strides(const at::Tensor& self, c10::ArrayRef<c10::IValue> indices, int rank,
+                   const int64_t* sizes, int64_t* out) {
+  std::vector<int> indexed;
+  int index_rank = 0;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (!indices[i].isTensor() || !indices[i].toTensor().defined()) continue;
+    indexed.push_back(static_cast<int>(i));
+    index_rank = std::max(index_rank, static_cast<int>(indices[i].toTensor().dim()));
+  }
+  const int count = static_cast<int>(indexed.size());
+  if (count == 0 || self.dim() - count + index_rank != rank)
+    return contiguous(rank, sizes, out);
+  const bool is_adjacent = indexed.back() - indexed.front() + 1 == count;
+  const int position = is_adjacent ? indexed.front() : 0;
+  // One row of sizes and one of strides for x and for every index.
+  std::vector<int64_t> memory(static_cast<size_t>(2 * rank) * (count + 1));
+  std::vector<StrideOperand> operands;
+  for (int i = 0; i <= count; ++i) {
+    int64_t *own_sizes = memory.data() + static_cast<ptrdiff_t>(2 * rank) * i,
+            *own_strides = own_sizes + rank;
+    operands.push_back({own_sizes, own_strides, rank, TN_F32});
+    std::fill(own_sizes, own_sizes + rank, 1);
+    if (i == 0) {
+      std::copy(sizes, sizes + rank, own_sizes);
+      for (int d = 0, at = 0; d < static_cast<int>(self.dim()); ++d) {
+        if (std::find(indexed.begin(), indexed.end(), d) != indexed.end()) continue;
+        own_strides[at < position ? at : at + index_rank] = self.stride(d);
+        ++at;
+      }
+      continue;
+    }
+    const at::Tensor& index = indices[indexed[i - 1]].toTensor();
+    const int lead = position + index_rank - static_cast<int>(index.dim());
+    for (int d = 0; d < index_rank; ++d) own_sizes[position + d] = sizes[position + d];
+    for (int d = 0; d < static_cast<int>(index.dim()); ++d)
+      if (index.size(d) != 1) own_strides[lead + d] = index.stride(d);
+  }
+  pointwise(operands, rank, sizes, out);
+}
 
 void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& operands,
                     int memory_format, int rank, const int64_t* sizes, int64_t* out) {
@@ -151,6 +205,16 @@ void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& ope
       if (!operands.empty() && operands[0].rank == rank && suggests_channels_last(operands[0]))
         return channels_last(rank, sizes, out);
       return contiguous(rank, sizes, out);
+    case TN_LAYOUT_LIKE_ALL:
+      return all_suggest(operands, rank) ? channels_last(rank, sizes, out)
+                                         : contiguous(rank, sizes, out);
+    case TN_LAYOUT_CONV:
+    case TN_LAYOUT_CONV_BACKWARD: {
+      const bool is_kept = !operands.empty() && (rank == 4 || operands[0].dtype != TN_F64);
+      return is_kept && any_suggests(operands, rule == TN_LAYOUT_CONV ? 0 : 1, rank)
+                 ? channels_last(rank, sizes, out)
+                 : contiguous(rank, sizes, out);
+    }
     case TN_LAYOUT_PRESERVE:
       if (operands.empty()) return contiguous(rank, sizes, out);
       if (same_sizes(operands[0], rank, sizes) && is_dense(operands[0])) {

@@ -56,6 +56,11 @@ struct FreshTensor {
   void add(int64_t) {}
 };
 
+bool fits(const ParamPlan& param, const tn_scalar_t& value) {
+  return param.checked == TN_DTYPE_NONE ||
+         !number_overflows(value, static_cast<tn_dtype_t>(param.dtype), param.checked);
+}
+
 // Launches |plan|. |fresh| receives the allocated results in order.
 template <typename Fresh>
 tn_status_t launch(const Plan& plan, const Call& call, const ThreadState& state, Fresh& fresh) {
@@ -64,6 +69,7 @@ tn_status_t launch(const Plan& plan, const Call& call, const ThreadState& state,
   c10::SmallVector<void*, 24> pointers(param_count + result_count);
   c10::SmallVector<tn_scalar_t, 8> numbers(param_count);
   uint64_t random_state[2];
+  bool all_fit = true;
   for (size_t at = 0; at < param_count; ++at) {
     const ParamPlan& param = plan.params[at];
     void*& pointer = pointers[at];
@@ -82,10 +88,12 @@ tn_status_t launch(const Plan& plan, const Call& call, const ThreadState& state,
       }
       case ParamPlan::Number:
         number_value(call.args[param.index], numbers[at]);
+        all_fit &= fits(param, numbers[at]);
         pointer = &numbers[at];
         break;
       case ParamPlan::ListNumber:
         number_value(call.args[param.index].toListRef()[param.item], numbers[at]);
+        all_fit &= fits(param, numbers[at]);
         pointer = &numbers[at];
         break;
       case ParamPlan::Random:
@@ -95,6 +103,8 @@ tn_status_t launch(const Plan& plan, const Call& call, const ThreadState& state,
         break;
     }
   }
+  if (__builtin_expect(!all_fit, 0))
+    return TN_ERROR(TN_INVALID_ARGUMENT, "a number does not fit the tensor's dtype");
   size_t filled = param_count;
   for (const ResultPlan& result : plan.results) {
     if (result.kind == ResultPlan::Allocate) {

@@ -48,6 +48,7 @@ struct ArgInfo {
   ArgKind kind = ArgKind::Other;
   bool is_written = false;
   bool is_memory_format = false;
+  bool is_checked = false;     // a number that must fit the dtype it is converted to
   int8_t functional = -1;  // position among the functional overload's arguments, or -1
 };
 
@@ -74,6 +75,7 @@ struct ParamPlan {
   uint8_t dtype;
   int32_t index;  // Tensor: flat index; Number: argument; ListNumber: argument
   int32_t item;   // ListNumber: item
+  tn_dtype_t checked = TN_DTYPE_NONE;  // numbers: the dtype that the value has to fit
 };
 
 class PlanCache;
@@ -172,6 +174,12 @@ AliasKind alias_kind(const at::Tensor& a, const at::Tensor& b);
 // Fills |call|'s tensors, key and hash. Never throws for bad arguments: marks the call odd.
 void call_encode(Call& call, const ThreadState& state, const OpInfo& info, const c10::IValue* args);
 
+// Whether PyTorch refuses to convert |value| of dtype |from|.
+bool number_overflows(const tn_scalar_t& value, tn_dtype_t from, tn_dtype_t to);
+// Notes in |params| which numbers of a lowered call have to fit which dtype.
+void find_checked_numbers(const tn_graph_t* graph, const OpInfo& info,
+                          std::vector<ParamPlan>& params);
+
 // Lowers and compiles. Returns a plan (possibly one that names the CPU); nullptr with |out_reason| when this call goes
 // to the CPU but the reason must not be kept. May resize out= tensors: then |out_again| is set and the call must be
 // encoded anew. Throws OutOfMemoryError.
@@ -182,7 +190,10 @@ struct StrideOperand {
   const int64_t* sizes;
   const int64_t* strides;
   int rank;
+  tn_dtype_t dtype;
 };
+void index_strides(const at::Tensor& self, c10::ArrayRef<c10::IValue> indices, int rank,
+                   const int64_t* sizes, int64_t* out_strides);
 void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& operands,
                     int memory_format, int rank, const int64_t* sizes, int64_t* out_strides);
 

@@ -97,6 +97,9 @@ void op_info_init(OpInfo& info, const c10::OperatorHandle& op) {
     arg.is_written = argument.alias_info() && argument.alias_info()->isWrite();
     arg.is_memory_format =
         without_optional(*argument.real_type()).kind() == TypeKind::MemoryFormatType;
+    // A number named "other" stands for a tensor, whose conversions wrap around.
+    arg.is_checked = (arg.kind == ArgKind::Number || arg.kind == ArgKind::Numbers) &&
+                     argument.name() != "other" && argument.name() != "self";
     for (int j = 0; j < info.functional_count; ++j)
       if (info.functional_args[j] == static_cast<int>(i)) arg.functional = static_cast<int8_t>(j);
     if (arg.is_written) info.written.push_back(static_cast<int8_t>(i));

@@ -1,4 +1,5 @@
 // Building a plan: arguments to values, lowering, result layouts, compilation.
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 
 #include <cstring>
@@ -52,6 +53,7 @@ class Builder {
                                        &count, &mask, &random_count);
     note_mask(mask);
     if (status) return refuse(status, out_reason);
+    find_checked_numbers(graph_, info_, params_);
     auto plan = std::make_unique<Plan>();
     plan->device = call_.device;
     plan->random_count = random_count;
@@ -61,11 +63,9 @@ class Builder {
     bool is_empty = true;
     for (const ResultPlan& result : plan->results)
       is_empty = is_empty && (result.kind >= ResultPlan::Undefined || result.bytes == 0);
-    if (!is_empty) {
-      status = tn_graph_status(graph_);
-      if (!status) status = plan->driver->compile(graph_, &plan->program);
-      if (status) return refuse(status, out_reason);
-    }
+    status = tn_graph_status(graph_);
+    if (!status && !is_empty) status = plan->driver->compile(graph_, &plan->program);
+    if (status) return refuse(status, out_reason);
     return plan.release();
   }
 
@@ -297,9 +297,18 @@ class Builder {
       if (is_by_item && info_.args[flat.arg].kind == ArgKind::TensorList && item != result)
         continue;
       list.push_back({flat.tensor->sizes().data(), flat.tensor->strides().data(),
-                      static_cast<int>(flat.tensor->dim())});
+                      static_cast<int>(flat.tensor->dim()), to_tn(flat.tensor->scalar_type())});
     }
     return list;
+  }
+
+  // The strides of fresh result |index|.
+  void strides_of(const tn_type_t& type, int index, int64_t* out) const {
+    const auto rule = static_cast<tn_layout_rule_t>(info_.row->layout);
+    if (rule == TN_LAYOUT_INDEX)
+      return index_strides(call_.args[0].toTensor(), call_.args[1].toListRef(), type.rank,
+                           type.dims, out);
+    layout_strides(rule, operands(index), memory_format(), type.rank, type.dims, out);
   }
 
   void fresh_result(Plan& plan, const tn_node_t* node, int index) {
@@ -310,8 +319,7 @@ class Builder {
     result.rank = static_cast<int16_t>(type.rank);
     result.sizes.assign(type.dims, type.dims + type.rank);
     result.strides.resize(type.rank);
-    layout_strides(static_cast<tn_layout_rule_t>(info_.row->layout), operands(index),
-                   memory_format(), type.rank, type.dims, result.strides.data());
+    strides_of(type, index, result.strides.data());
     result.bytes = static_cast<int64_t>(tn_dtype_size(type.dtype)) * tn_type_element_count(&type);
     int64_t next = 1;
     result.is_contiguous = true;
@@ -350,8 +358,7 @@ class Builder {
       if (!c10::canCast(to_torch(type.dtype), target.scalar_type())) return false;
       at::native::resize_output(target, sizes);
       std::vector<int64_t> strides(type.rank);
-      layout_strides(static_cast<tn_layout_rule_t>(info_.row->layout), operands(0), memory_format(),
-                     type.rank, type.dims, strides.data());
+      strides_of(type, 0, strides.data());
       target.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
       out_again = true;
       return false;
@@ -370,7 +377,11 @@ class Builder {
       if (kind == AliasKind::Overlap) {
         overlaps = true;
         out_reason = "written tensor overlaps an argument";
-        if (is_pointwise) return false;
+        // The CPU refuses some overlaps and has its own order for others. What it cannot tell from an overlap (columns of
+        // one matrix) it computes, and so do we.
+        if (at::get_overlap_status(target, *call_.tensors[i].tensor) !=
+            at::MemOverlapStatus::TooHard)
+          return false;
       } else if (kind == AliasKind::Same && same_as < 0) {
         same_as = param_of_[i];
       }

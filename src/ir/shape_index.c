@@ -82,6 +82,11 @@ static tn_status_t read_dims(const tn_shape_t* shape, const tn_type_t* x, const 
                             (long long)d->batching[i], (long long)d->index_batching[i]);
     }
   }
+  // No position is valid where there is none; whoever clamps or drops reads or writes nothing.
+  for (int i = 0; bounds != TN_BOUNDS_CLAMP && i < d->map_count; ++i)
+    if (x->dims[d->map[i]] == 0 && tn_type_element_count(indices) > 0)
+      return TN_ERROR(TN_OUT_OF_RANGE, "index is out of bounds for dimension %lld with size 0",
+                      (long long)d->map[i]);
   return TN_OK;
 }
 
