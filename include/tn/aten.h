@@ -47,9 +47,10 @@ typedef enum tn_layout_rule {
   TN_LAYOUT_POINTWISE,   // as TensorIterator: the inputs' common order of dimensions
   TN_LAYOUT_LIKE_FIRST,  // the first tensor argument's memory format (contiguous, channels_last)
   TN_LAYOUT_LIKE_ALL,    // the memory format that all tensor arguments share, else contiguous
+  TN_LAYOUT_STACK,       // the same of the tensors with a dimension more, which argument 1 names
   TN_LAYOUT_CONV,  // channels_last if the input or the weight is, but for 3d convolutions of float64
   TN_LAYOUT_CONV_BACKWARD,  // the same, the gradient comes first
-  TN_LAYOUT_INDEX,          // advanced indexing: the order of dimensions of the tensor and of the indices
+  TN_LAYOUT_INDEX,  // advanced indexing: the order of dimensions of the tensor and of the indices
   TN_LAYOUT_PRESERVE,  // the first tensor argument's strides if it is non-overlapping and dense, else as POINTWISE
 } tn_layout_rule_t;
 

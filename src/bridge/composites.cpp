@@ -25,6 +25,8 @@
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/logical_not.h>
+#include <ATen/ops/max_pool1d.h>
+#include <ATen/ops/max_pool1d_native.h>
 #include <ATen/ops/multinomial_native.h>
 #include <ATen/ops/ne.h>
 #include <ATen/ops/ones.h>
@@ -223,6 +225,17 @@ Tensor& multinomial_out(const Tensor& self, int64_t count, bool replacement,
   return put_out(bridge::multinomial(self, count, replacement, std::move(generator)), out);
 }
 
+// The composite pools integers through its two-dimensional form; CPU, whose kernel is another one, refuses them.
+Tensor max_pool1d(const Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
+                  at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode) {
+  if (at::isIntegralType(self.scalar_type(), true) && self.defined() && self.has_storage() &&
+      !self.unsafeGetTensorImpl()->is_python_dispatch())
+    return adopt_cpu(
+        at::max_pool1d(cpu_alias_read(self), kernel, stride, padding, dilation, ceil_mode),
+        self.device().index());
+  return at::native::max_pool1d(self, kernel, stride, padding, dilation, ceil_mode);
+}
+
 // Plain zeros: a storage-less tensor would crash kernels that read it.
 Tensor efficient_zeros(at::IntArrayRef size, std::optional<at::ScalarType> dtype,
                        std::optional<at::Layout> layout, std::optional<at::Device> device,
@@ -275,6 +288,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_assert_async", TORCH_FN(assert_async));
   m.impl("_assert_async.msg", TORCH_FN(assert_async_message));
 }
+
+// A composite: its parts take the gradient.
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { m.impl("max_pool1d", TORCH_FN(max_pool1d)); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("max_pool1d", TORCH_FN(max_pool1d)); }
 
 }  // namespace
 

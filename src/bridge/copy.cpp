@@ -56,6 +56,7 @@ Tensor& copy_into(Tensor& self, const Tensor& src, bool) {
   check_device(src);
   for (const Tensor* tensor : {static_cast<const Tensor*>(&self), &src})
     if (is_neuron(*tensor)) check(tn_device_synchronize(tensor->device().index()));
+  if (self.is_alias_of(src)) at::assert_no_partial_overlap(self, src);
   if (is_plain(self, src)) {
     count_executed(account_copy);
     const size_t size = self.nbytes();

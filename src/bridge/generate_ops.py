@@ -22,7 +22,7 @@ OWN = {"copy_", "_copy_from", "_copy_from_and_resize", "resize_", "set_", "recor
        "empty.memory_format", "empty_strided", "as_strided", "view", "_unsafe_view", "_reshape_alias", "unfold",
        "isin.Tensor_Tensor", "nonzero", "nonzero.out", "masked_select", "masked_select.out", "equal", "native_batch_norm",
        "native_batch_norm.out", "multinomial", "multinomial.out", "repeat_interleave.Tensor",
-       "_unique", "_unique2",
+       "_unique", "_unique2", "unique_dim", "unique_dim_consecutive", "unique_consecutive",
        "randperm.generator_out", "_efficientzerotensor"}
 
 

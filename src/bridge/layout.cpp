@@ -160,8 +160,7 @@ void index_strides(const at::Tensor& self, c10::ArrayRef<c10::IValue> indices, i
     index_rank = std::max(index_rank, static_cast<int>(indices[i].toTensor().dim()));
   }
   const int count = static_cast<int>(indexed.size());
-  if (count == 0 || self.dim() - count + index_rank != rank)
-    return contiguous(rank, sizes, out);
+  if (count == 0 || self.dim() - count + index_rank != rank) return contiguous(rank, sizes, out);
   const bool is_adjacent = indexed.back() - indexed.front() + 1 == count;
   const int position = is_adjacent ? indexed.front() : 0;
   // One row of sizes and one of strides for x and for every index.
@@ -188,6 +187,28 @@ void index_strides(const at::Tensor& self, c10::ArrayRef<c10::IValue> indices, i
       if (index.size(d) != 1) own_strides[lead + d] = index.stride(d);
   }
   pointwise(operands, rank, sizes, out);
+}
+
+// As cat of the tensors with the new dimension.
+void stack_strides(const std::vector<StrideOperand>& operands, int64_t dim, int rank,
+                   const int64_t* sizes, int64_t* out) {
+  if (rank != 4 && rank != 5) return contiguous(rank, sizes, out);
+  const int at = static_cast<int>(dim < 0 ? dim + rank : dim);
+  std::vector<std::array<int64_t, 10>> memory(operands.size());
+  std::vector<StrideOperand> wide;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    int64_t *own_sizes = memory[i].data(), *own_strides = own_sizes + 5;
+    for (int d = 0; d < rank; ++d) {
+      const int from = d > at ? d - 1 : d;
+      const bool is_last = from == rank - 1;
+      own_sizes[d] = d == at ? 1 : operands[i].sizes[from];
+      own_strides[d] = d != at   ? operands[i].strides[from]
+                       : is_last ? 1
+                                 : operands[i].sizes[from] * operands[i].strides[from];
+    }
+    wide.push_back({own_sizes, own_strides, rank, operands[i].dtype});
+  }
+  return all_suggest(wide, rank) ? channels_last(rank, sizes, out) : contiguous(rank, sizes, out);
 }
 
 void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& operands,

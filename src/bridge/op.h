@@ -48,8 +48,8 @@ struct ArgInfo {
   ArgKind kind = ArgKind::Other;
   bool is_written = false;
   bool is_memory_format = false;
-  bool is_checked = false;     // a number that must fit the dtype it is converted to
-  int8_t functional = -1;  // position among the functional overload's arguments, or -1
+  bool is_checked = false;  // a number that must fit the dtype it is converted to
+  int8_t functional = -1;   // position among the functional overload's arguments, or -1
 };
 
 // One tensor of a call, lists flattened.
@@ -73,8 +73,8 @@ struct ResultPlan {
 struct ParamPlan {
   enum Kind : uint8_t { Tensor, HostTensor, Number, ListNumber, Random } kind;
   uint8_t dtype;
-  int32_t index;  // Tensor: flat index; Number: argument; ListNumber: argument
-  int32_t item;   // ListNumber: item
+  int32_t index;                       // Tensor: flat index; Number: argument; ListNumber: argument
+  int32_t item;                        // ListNumber: item
   tn_dtype_t checked = TN_DTYPE_NONE;  // numbers: the dtype that the value has to fit
 };
 
@@ -192,6 +192,8 @@ struct StrideOperand {
   int rank;
   tn_dtype_t dtype;
 };
+void stack_strides(const std::vector<StrideOperand>& operands, int64_t dim, int rank,
+                   const int64_t* sizes, int64_t* out_strides);
 void index_strides(const at::Tensor& self, c10::ArrayRef<c10::IValue> indices, int rank,
                    const int64_t* sizes, int64_t* out_strides);
 void layout_strides(tn_layout_rule_t rule, const std::vector<StrideOperand>& operands,

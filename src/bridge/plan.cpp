@@ -64,6 +64,9 @@ class Builder {
     for (const ResultPlan& result : plan->results)
       is_empty = is_empty && (result.kind >= ResultPlan::Undefined || result.bytes == 0);
     status = tn_graph_status(graph_);
+    if (!status && is_empty && has_indices())  // which may be out of range nevertheless
+      status =
+          TN_ERROR(TN_UNIMPLEMENTED, "%s: indices into a tensor without elements", info_.row->name);
     if (!status && !is_empty) status = plan->driver->compile(graph_, &plan->program);
     if (status) return refuse(status, out_reason);
     return plan.release();
@@ -81,6 +84,17 @@ class Builder {
     auto* plan = new Plan;
     plan->reason = out_reason;
     return plan;
+  }
+
+  bool has_indices() const {
+    for (uint32_t id = 0; id < tn_graph_node_limit(graph_); ++id) {
+      const tn_node_t* node = tn_graph_node_at(graph_, id);
+      if (node && (node->op == TN_OP_GATHER || node->op == TN_OP_SCATTER) &&
+          tn_node_int(node, TN_ATTR_BOUNDS, TN_BOUNDS_CLAMP) != TN_BOUNDS_CLAMP &&
+          tn_type_element_count(&node->operands[1]->types[0]) > 0)
+        return true;
+    }
+    return false;
   }
 
   void note_mask(uint32_t functional_mask) {
@@ -308,6 +322,8 @@ class Builder {
     if (rule == TN_LAYOUT_INDEX)
       return index_strides(call_.args[0].toTensor(), call_.args[1].toListRef(), type.rank,
                            type.dims, out);
+    if (rule == TN_LAYOUT_STACK)
+      return stack_strides(operands(index), call_.args[1].toInt(), type.rank, type.dims, out);
     layout_strides(rule, operands(index), memory_format(), type.rank, type.dims, out);
   }
 
@@ -382,6 +398,10 @@ class Builder {
         if (at::get_overlap_status(target, *call_.tensors[i].tensor) !=
             at::MemOverlapStatus::TooHard)
           return false;
+      } else if (kind == AliasKind::Same && info_.kind == OpKind::InPlace && param_of_[flat] >= 0 &&
+                 info_.row->layout == TN_LAYOUT_CONTIGUOUS) {
+        out_reason = "written tensor is an argument too";  // by index or mask: the CPU refuses
+        return false;
       } else if (kind == AliasKind::Same && same_as < 0) {
         same_as = param_of_[i];
       }
