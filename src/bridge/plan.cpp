@@ -87,6 +87,9 @@ class Builder {
   }
 
   bool has_indices() const {
+    bool has_tensor = false;
+    for (const ParamPlan& param : params_) has_tensor |= param.kind == ParamPlan::Tensor;
+    if (!has_tensor) return false;  // positions of our own making
     for (uint32_t id = 0; id < tn_graph_node_limit(graph_); ++id) {
       const tn_node_t* node = tn_graph_node_at(graph_, id);
       if (node && (node->op == TN_OP_GATHER || node->op == TN_OP_SCATTER) &&
