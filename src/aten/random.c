@@ -168,7 +168,15 @@ tn_status_t tn_lower_bernoulli_p(tn_lowering_t* l) {
 tn_status_t tn_lower_bernoulli(tn_lowering_t* l) {
   const tn_node_t* x = tn_arg_tensor(l, 0);
   TN_TRY(check_float(l, x));
-  tn_return(l, tn_convert(l->graph, chance(l, &x->types[0], x), tn_dtype_of(x)));
+  tn_graph_t* g = l->graph;
+  if (tn_type_element_count(&x->types[0]) > 0) {
+    const tn_node_t* is_inside =
+        tn_binary(g, TN_OP_AND, tn_compare(g, TN_GE, x, tn_constant_like(g, x, 0.0)),
+                  tn_compare(g, TN_LE, x, tn_constant_like(g, x, 1.0)));
+    x = tn_checked(l, x, tn_unary(g, TN_OP_NOT, is_inside), TN_CHECK_UNIT_INTERVAL);
+    if (!x) return tn_graph_status(g);
+  }
+  tn_return(l, tn_convert(g, chance(l, &x->types[0], x), tn_dtype_of(x)));
   return TN_OK;
 }
 

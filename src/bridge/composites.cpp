@@ -29,6 +29,7 @@
 #include <ATen/ops/max_pool1d_native.h>
 #include <ATen/ops/multinomial_native.h>
 #include <ATen/ops/ne.h>
+#include <ATen/ops/one_hot_native.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/remainder.h>
 #include <ATen/ops/resize.h>
@@ -81,6 +82,7 @@ OpAccount* account_randperm = op_account("aten::randperm", "");
 OpAccount* account_multinomial = op_account("aten::multinomial", "");
 OpAccount* account_assert = op_account("aten::_assert_async", "");
 OpAccount* account_isin = op_account("aten::isin", "Tensor_Tensor");
+OpAccount* account_one_hot = op_account("aten::one_hot", "");
 OpAccount* account_batch_norm = op_account("aten::native_batch_norm", "");
 
 // |result| in |out|, which takes its size.
@@ -234,6 +236,18 @@ Tensor max_pool1d(const Tensor& self, at::IntArrayRef kernel, at::IntArrayRef st
         at::max_pool1d(cpu_alias_read(self), kernel, stride, padding, dilation, ceil_mode),
         self.device().index());
   return at::native::max_pool1d(self, kernel, stride, padding, dilation, ceil_mode);
+}
+
+// The composite leaves out its checks for devices on which reading a value waits.
+Tensor one_hot(const Tensor& self, int64_t num_classes) {
+  if (self.scalar_type() == at::kLong && self.numel() > 0 &&
+      !self.unsafeGetTensorImpl()->is_python_dispatch()) {
+    TORCH_CHECK(self.min().item<int64_t>() >= 0, "Class values must be non-negative.");
+    TORCH_CHECK(num_classes <= 0 || num_classes > self.max().item<int64_t>(),
+                "Class values must be smaller than num_classes.");
+  }
+  count_executed(account_one_hot);
+  return at::native::one_hot(self, num_classes);
 }
 
 // Plain zeros: a storage-less tensor would crash kernels that read it.

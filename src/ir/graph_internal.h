@@ -52,4 +52,7 @@ bool tn_attr_equal(const tn_attr_t* a, const tn_attr_t* b);
 enum { TN_TYPE_TEXT_SIZE = 32 + 21 * TN_MAX_RANK };
 const char* tn_type_format(const tn_type_t* type, char* buffer);
 
+// Whether a result that is written over a parameter has its type and layout; true for all others.
+bool tn_result_fills_param(const tn_graph_t* graph, const tn_graph_result_t* result);
+
 #endif  // TN_IR_GRAPH_INTERNAL_H_

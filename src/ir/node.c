@@ -87,6 +87,22 @@ bool tn_node_splat(const tn_node_t* node, tn_scalar_t* out_value) {
   return true;
 }
 
+bool tn_result_fills_param(const tn_graph_t* graph, const tn_graph_result_t* result) {
+  if (result->same_as_param < 0) return true;
+  const tn_node_t* param = tn_graph_param_at(graph, result->same_as_param);
+  const tn_type_t* type = &param->types[0];
+  if (tn_param_is_scalar(param) || !result->node || !tn_type_equal(type, &result->node->types[0]))
+    return false;
+  const int64_t* strides = tn_param_strides(param);
+  int64_t next = 1;
+  for (int d = type->rank - 1; d >= 0; --d) {
+    const int64_t own = result->is_contiguous ? next : result->strides[d];
+    if (type->dims[d] > 1 && own != (strides ? strides[d] : next)) return false;
+    next *= type->dims[d];
+  }
+  return true;
+}
+
 tn_status_t tn_graph_verify(const tn_graph_t* graph) {
   TN_TRY(tn_graph_status(graph));
   for (uint32_t id = 0; id < graph->node_count; ++id) {
@@ -133,6 +149,9 @@ tn_status_t tn_graph_verify(const tn_graph_t* graph) {
       return TN_ERROR(TN_INTERNAL, "result %d: aliases parameter %d of %d", i,
                       result->same_as_param, graph->param_count);
     }
+    if (!tn_result_fills_param(graph, result))
+      return TN_ERROR(TN_INTERNAL, "result %d: parameter %d has another type or layout", i,
+                      result->same_as_param);
   }
   return TN_OK;
 }

@@ -226,6 +226,11 @@ static tn_status_t parse_main(tn_parser_t* parser, const char* name) {
     }
     tn_graph_alias_result(parser->graph, i, (int)boundary->same_as_param,
                           boundary->overlaps_params);
+    if (last.operands[i] &&
+        !tn_result_fills_param(parser->graph, tn_graph_result_at(parser->graph, i)))
+      return tn_lexer_error(&parser->lexer, last.at,
+                            "tn.same_as_param: parameter %lld has another type or layout",
+                            (long long)boundary->same_as_param);
   }
   return tn_graph_status(parser->graph);
 }

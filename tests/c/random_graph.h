@@ -396,8 +396,18 @@ static __attribute__((unused)) void random_graph(tn_random_t* r, tn_graph_t* gra
       strides[k] = stride;
       stride *= type->dims[k] ? type->dims[k] : 1;
     }
-    tn_graph_add_result(graph, node, random_below(r, 4) == 0 ? strides : NULL);
-    if (random_below(r, 8) == 0) tn_graph_alias_result(graph, i, 0, random_below(r, 2) != 0);
+    const bool is_strided = random_below(r, 4) == 0;
+    tn_graph_add_result(graph, node, is_strided ? strides : NULL);
+    int same = -1;  // a parameter that the result may be written over
+    for (int k = 0; k < tn_graph_param_count(graph) && !is_strided; ++k) {
+      const tn_node_t* param = tn_graph_param_at(graph, k);
+      if (!tn_param_is_scalar(param) && !tn_param_strides(param) &&
+          tn_type_equal(&param->types[0], type))
+        same = k;
+    }
+    for (int k = 0; k < i; ++k)
+      if (same >= 0 && tn_graph_result_at(graph, k)->same_as_param == same) same = -1;
+    if (random_below(r, 4) == 0) tn_graph_alias_result(graph, i, same, random_below(r, 2) != 0);
   }
 }
 

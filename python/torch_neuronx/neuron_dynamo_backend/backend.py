@@ -90,8 +90,13 @@ def _compile_graph(graph_module: fx.GraphModule, kind: str, options: dict[str, A
         inputs.clear()  # AOTAutograd hands over ownership: activations can be freed as soon as they are read
         return run_trace(arguments + constants)
 
+    def run_and_share(inputs: list[Any]) -> list[Any]:
+        return recorder.finish(run(inputs))
+
+    run_and_share._boxed_call = True  # type: ignore[attr-defined]
     run._boxed_call = True  # type: ignore[attr-defined]
-    return run
+    is_shared = any(like is not None for _, like, _ in recorder.outputs)
+    return run_and_share if is_shared or len(recorder.outputs) != len({p for p, _, _ in recorder.outputs}) else run
 
 
 metrics: list[dict[str, Any]] = []

@@ -110,6 +110,29 @@ def _is_saved_state(node: fx.Node) -> bool:
     return node.target is operator.getitem and node.args[1] == 0 and node.args[0].target is _SAVE_STATE
 
 
+def _tensor_of(item: Any) -> Any:
+    """The meta tensor of a graph's output; None for what is no tensor of the device."""
+    value = item.meta.get("val") if isinstance(item, fx.Node) and not _is_saved_state(item) else None
+    return value if isinstance(value, torch.Tensor) and value.layout == torch.strided else None
+
+
+def _storage_of(node: fx.Node) -> Any:
+    value = _tensor_of(node)
+    return None if value is None else value.untyped_storage()._cdata
+
+
+def _root(node: fx.Node, storage: Any) -> fx.Node:
+    """The first of the views that lead to |node|."""
+    while True:
+        sources = node.all_input_nodes
+        if node.target is operator.getitem:
+            sources = [source for call in sources for source in call.all_input_nodes]
+        before = [source for source in sources if _storage_of(source) == storage]
+        if not before:
+            return node
+        node = before[0]
+
+
 class Recorder:
     """Walks one graph. After |record|, |trace| runs it and |constants| follow the graph's own inputs."""
 
@@ -118,6 +141,7 @@ class Recorder:
         self.constants: list[torch.Tensor] = []
         self.generator_states: set[int] = set()  # inputs that stay on the CPU
         self._param_count = 0
+        self.outputs: list[tuple[int, Any, int]] = []  # result, how it is seen (None: as it is), storage offset
         self._module = graph_module
         self._values: dict[fx.Node, Any] = {}
         self._calls: dict[fx.Node, int] = {}
@@ -254,13 +278,61 @@ class Recorder:
     # ---- results ---------------------------------------------------------------------------------------------
     def _output(self, node: fx.Node) -> None:
         results, strides = [], []
-        for item in node.args[0]:
+
+        def add(item: Any) -> int:
             results.append(self._argument(item))
-            value = item.meta.get("val") if isinstance(item, fx.Node) else None
-            if isinstance(item, fx.Node) and _is_saved_state(item):
-                value = None
-            strides.append([self._integer(s) for s in value.stride()] if isinstance(value, torch.Tensor) else None)
+            value = _tensor_of(item)
+            strides.append([self._integer(s) for s in value.stride()] if value is not None else None)
+            return len(results) - 1
+
+        roots = self._shared_roots(node.args[0])
+        places: dict[fx.Node, int] = {}
+        for item in node.args[0]:
+            root = roots.get(item) if isinstance(item, fx.Node) else None
+            if root is None:
+                self.outputs.append((add(item), None, 0))
+                continue
+            if root not in places:
+                places[root] = add(root)
+            value = _tensor_of(item)
+            like: Any = None  # sizes and strides: known, or those of a result beside
+            if item is not root:
+                like = [tuple(value.shape), tuple(value.stride())]
+                if not all(isinstance(number, int) for numbers in like for number in numbers):
+                    like = add(item)
+            self.outputs.append((places[root], like, value.storage_offset()))
         self.trace.set_results(results, strides)
+
+    def _shared_roots(self, items: Any) -> dict[fx.Node, fx.Node]:
+        """The outputs that share memory with another one, each with the node whose memory it is.
+
+        What shares memory with an input is not among them: AOTAutograd makes such outputs itself.
+        """
+        own = {_storage_of(n) for n in self._module.graph.nodes if n.op in ("placeholder", "get_attr")}
+        groups: dict[Any, set[fx.Node]] = {}
+        for item in items:
+            if _tensor_of(item) is not None:
+                groups.setdefault(_storage_of(item), set()).add(item)
+        found = {}
+        for storage, group in groups.items():
+            if len(group) == 1 or storage in own:
+                continue
+            root = _root(next(iter(group)), storage)
+            offsets = [_tensor_of(member).storage_offset() for member in (root, *group)]
+            if offsets[0] == 0 and all(isinstance(offset, int) for offset in offsets):
+                found.update(dict.fromkeys(group, root))
+        return found
+
+    def finish(self, results: list[Any]) -> list[Any]:
+        """The graph's outputs from the results of its trace."""
+        outputs = []
+        for place, like, offset in self.outputs:
+            output = results[place]
+            if like is not None:
+                sizes, strides = like if isinstance(like, list) else (results[like].shape, results[like].stride())
+                output = output.as_strided(sizes, strides, offset)
+            outputs.append(output)
+        return outputs
 
     # ---- numbers ---------------------------------------------------------------------------------------------
     def _integer(self, value: Any) -> Any:

@@ -550,26 +550,48 @@ static tn_scalar_t identity(tn_reduce_kind_t kind, tn_dtype_t dtype) {
   }
 }
 
-// Running extremes with positions, one line.
+// Running extremes with positions, one line. Keys come in chunks, so that their making is vectors; the extreme is carried
+// as a value, so that no step waits for memory.
+enum { SCAN_CHUNK = 256 };
+#define SCAN_LINE(name, KEY, keys_of, V)                                         \
+  static void name(const tn_order_call_t* c, char* const at[3]) {                \
+    const bool is_min = c->kind == TN_REDUCE_MIN;                                \
+    const int64_t sign = c->reverse ? -1 : 1, first = c->reverse ? c->n - 1 : 0; \
+    const int64_t xs = sign * c->line_stride[0], vs = sign * c->line_stride[1],  \
+                  ps = sign * c->line_stride[2];                                 \
+    const char* x = at[0] + first * c->line_stride[0];                           \
+    char *v = at[1] ? at[1] + first * c->line_stride[1] : NULL,                  \
+         *p = at[2] ? at[2] + first * c->line_stride[2] : NULL;                  \
+    KEY keys[SCAN_CHUNK], best = 0;                                              \
+    V value = 0;                                                                 \
+    int64_t place = first;                                                       \
+    for (int64_t i = 0; i < c->n; i += SCAN_CHUNK) {                             \
+      const int64_t m = c->n - i < SCAN_CHUNK ? c->n - i : SCAN_CHUNK;           \
+      keys_of(c->x->dtype, x, xs, m, is_min, is_min, keys);                      \
+      if (i == 0) value = *(const V*)(const void*)x, best = keys[0];             \
+      for (int64_t j = 0; j < m; ++j) {                                          \
+        const bool takes = keys[j] >= best; /* the later one among equals */     \
+        best = takes ? keys[j] : best;                                           \
+        place = takes ? first + sign * (i + j) : place;                          \
+        value = takes ? *(const V*)(const void*)(x + j * xs) : value;            \
+        if (v) *(V*)(void*)(v + j * vs) = value;                                 \
+        if (p) *(int64_t*)(void*)(p + j * ps) = place;                           \
+      }                                                                          \
+      x += m * xs;                                                               \
+      if (v) v += m * vs;                                                        \
+      if (p) p += m * ps;                                                        \
+    }                                                                            \
+  }
+SCAN_LINE(scan_line_8, uint32_t, keys_narrow, uint8_t)
+SCAN_LINE(scan_line_16, uint32_t, keys_narrow, uint16_t)
+SCAN_LINE(scan_line_32, uint32_t, keys_narrow, uint32_t)
+SCAN_LINE(scan_line_64, uint64_t, keys_wide, uint64_t)
 static void scan_positions(const tn_order_call_t* c, char* const at[3]) {
-  const bool is_min = c->kind == TN_REDUCE_MIN, wide = is_wide(c->x->dtype);
-  const int64_t size = (int64_t)tn_dtype_size(c->x->dtype);
-  uint64_t best = 0;
-  int64_t place = 0;
-  for (int64_t i = 0; i < c->n; ++i) {
-    const int64_t at_i = c->reverse ? c->n - 1 - i : i;
-    const char* x = at[0] + at_i * c->line_stride[0];
-    uint64_t key;
-    if (wide) {
-      keys_wide(c->x->dtype, x, size, 1, is_min, is_min, &key);
-    } else {
-      uint32_t narrow;
-      keys_narrow(c->x->dtype, x, size, 1, is_min, is_min, &narrow);
-      key = narrow;
-    }
-    if (i == 0 || key >= best) best = key, place = at_i;  // the later one among equals
-    if (at[1]) move(size, at[1] + at_i * c->line_stride[1], at[0] + place * c->line_stride[0]);
-    if (at[2]) *(int64_t*)(void*)(at[2] + at_i * c->line_stride[2]) = place;
+  if (is_wide(c->x->dtype)) return scan_line_64(c, at);
+  switch (tn_dtype_size(c->x->dtype)) {
+    case 1: return scan_line_8(c, at);
+    case 2: return scan_line_16(c, at);
+    default: return scan_line_32(c, at);
   }
 }
 
