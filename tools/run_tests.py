@@ -29,16 +29,16 @@ def c_tests(build: Path) -> list[tuple[str, list[str]]]:
     return [(test["name"], test.get("command", [])) for test in json.loads(answer.stdout)["tests"]]
 
 
-def run_c_test(name: str, command: list[str]) -> tuple[int, int]:
+def run_c_test(name: str, command: list[str], seconds: float = C_TEST_SECONDS) -> tuple[int, int]:
     """Runs one test executable; its closing line gives the counts, a crash or a missing line is one failure."""
     if not command:
         print(f"{name}: the executable was not built", flush=True)
         return 0, 1
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=C_TEST_SECONDS, errors="replace")
+        run = subprocess.run(command, capture_output=True, text=True, timeout=seconds, errors="replace")
         output, code = run.stdout + run.stderr, run.returncode
     except subprocess.TimeoutExpired:
-        output, code = f"no end after {C_TEST_SECONDS} s", 1
+        output, code = f"no end after {seconds} s", 1
     except OSError as error:
         output, code = str(error), 1
     counts = re.findall(r"^(\d+) passed, (\d+) failed", output, re.MULTILINE)

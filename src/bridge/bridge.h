@@ -40,6 +40,10 @@ inline void check(tn_status_t status, const char* context = nullptr) {
   if (__builtin_expect(status != TN_OK, 0)) throw_status(status, context);
 }
 
+// Teaches the dispatcher what to say about kinds of tensors that the device does not hold. Each kind costs a walk over all
+// operators, so this waits for the first use of the device; repeated calls do nothing.
+void register_kinds();
+
 c10::Allocator* device_allocator();  // allocates on the thread's current device and stream
 c10::Allocator* host_allocator();
 bool is_pinned(const void* pointer);

@@ -100,7 +100,10 @@ struct NeuronHooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return device_count() > 0; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return tn_device_is_initialized(); }
-  void init() const override { check(tn_device_check(thread_state().device)); }
+  void init() const override {
+    register_kinds();
+    check(tn_device_check(thread_state().device));
+  }
   c10::DeviceIndex deviceCount() const override {
     return static_cast<c10::DeviceIndex>(device_count());
   }

@@ -30,19 +30,29 @@ void nested(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stac
   refuse(op, "strided nested (layout=torch.jagged works)");
 }
 
-using torch::CppFunction;
-TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) {
-  m.fallback(CppFunction::makeFromBoxedFunction<&sparse>());
+template <c10::BoxedKernel::BoxedKernelFunction_withDispatchKeys* function>
+void add_fallback(c10::DispatchKey key) {
+  // A library withdraws what it registered when it is destroyed; this one stays.
+  auto* library = new torch::Library(torch::Library::IMPL, "_", key, __FILE__, __LINE__);
+  library->fallback(torch::CppFunction::makeFromBoxedFunction<function>());
 }
-TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) {
-  m.fallback(CppFunction::makeFromBoxedFunction<&compressed>());
-}
-TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, m) {
-  m.fallback(CppFunction::makeFromBoxedFunction<&quantized>());
-}
-TORCH_LIBRARY_IMPL(_, NestedTensorPrivateUse1, m) {
-  m.fallback(CppFunction::makeFromBoxedFunction<&nested>());
+
+// The one operator that makes a sparse tensor of nothing, before the device has been used.
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
+  m.impl("_sparse_coo_tensor_with_dims", torch::CppFunction::makeFromBoxedFunction<&sparse>());
 }
 
 }  // namespace
+
+void register_kinds() {
+  static const bool is_done = [] {
+    add_fallback<&sparse>(c10::DispatchKey::SparsePrivateUse1);
+    add_fallback<&compressed>(c10::DispatchKey::SparseCsrPrivateUse1);
+    add_fallback<&quantized>(c10::DispatchKey::QuantizedPrivateUse1);
+    add_fallback<&nested>(c10::DispatchKey::NestedTensorPrivateUse1);
+    return true;
+  }();
+  static_cast<void>(is_done);
+}
+
 }  // namespace tn::bridge

@@ -22,6 +22,7 @@ void free_block(void* pointer) { tn_heap_free(pointer); }
 class NeuronAllocator final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(size_t size) override {
+    register_kinds();
     const ThreadState& state = thread_state();
     void* pointer = nullptr;
     check(tn_heap_allocate(state.device, size, state.stream[state.device], &pointer));

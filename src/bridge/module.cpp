@@ -162,7 +162,10 @@ PYBIND11_MODULE(_C, m) {
   });
   m.def("_is_initialized", &tn_device_is_initialized);
   m.def("_is_in_bad_fork", &tn_device_is_in_bad_fork);
-  m.def("_init", [] { check(tn_device_check(thread_state().device)); });
+  m.def("_init", [] {
+    register_kinds();
+    check(tn_device_check(thread_state().device));
+  });
   m.def("_synchronize", [](int device) {
     py::gil_scoped_release unlocked;
     check(tn_device_synchronize(device_index({kNeuron, static_cast<c10::DeviceIndex>(device)})));

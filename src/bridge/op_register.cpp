@@ -2,6 +2,7 @@
 // the stack of boxed arguments.
 #include <torch/library.h>
 
+#include "bridge.h"
 #include "composites.h"
 #include "fallback.h"
 #include "op.h"
@@ -90,6 +91,7 @@ class OpState {
   }
 
   __attribute__((noinline, cold)) void prepare(const c10::OperatorHandle& op) {
+    register_kinds();
     std::call_once(once_, [&] {
       info_.kind = row_.kind;
       info_.row = row_.row ? tn_aten_op_find(row_.row) : nullptr;

@@ -40,6 +40,21 @@ def test_kinds_that_the_device_does_not_hold_are_named_with_the_operator(
         make(torch.eye(2, device=DEVICE))
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        "torch.sparse_coo_tensor(size=(2, 2), device='neuron')",
+        "torch.empty(2, layout=torch.sparse_coo, device='neuron')",
+        "torch._empty_affine_quantized([2], scale=1.0, zero_point=0, dtype=torch.qint8, device='neuron')",
+        "torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device='neuron') + 1",
+        "torch.ones(2, 2).to_sparse().to('neuron')",
+    ],
+)
+def test_they_are_named_too_when_the_device_was_not_used_before(first: str) -> None:
+    answer = python(f"import torch\n{first}")
+    assert "NotImplementedError: neuron: aten::" in answer.stderr, answer.stderr
+
+
 def lazy_views() -> Iterator[tuple[str, Callable[[torch.Tensor], torch.Tensor]]]:
     yield "conj", lambda x: x.conj()
     yield "neg", lambda x: x.conj().imag
