@@ -63,8 +63,7 @@ tn_status_t tn_lower_amp_update_scale(tn_lowering_t* l) {
       tn_convert(g, tn_binary(g, TN_OP_MUL, wide, tn_arg_scalar(l, 4, TN_F64)), TN_F32);
   grown = tn_select(g, tn_unary(g, TN_OP_IS_FINITE, grown), grown, scale);
   const tn_node_t* is_found = tn_compare(g, TN_NE, found, tn_constant_like(g, found, 0.0));
-  const tn_node_t* successes =
-      tn_binary(g, TN_OP_ADD, tracker, tn_constant_like(g, tracker, 1.0));
+  const tn_node_t* successes = tn_binary(g, TN_OP_ADD, tracker, tn_constant_like(g, tracker, 1.0));
   // The interval in 64 bits: one beyond int32 is never reached, as on CPU.
   const tn_node_t* is_due =
       tn_compare(g, TN_EQ, tn_convert(g, successes, TN_I64), tn_arg_scalar(l, 5, TN_I64));
