@@ -1,4 +1,4 @@
-"""Runs the linters that need no network: ruff, mypy, clang-format and the layering test.
+"""Runs the linters that need no network: ruff, mypy, clang-format, the options check and the layering test.
 
 A finding of any of them fails the run. `tools/lint.py --fix` formats the files in place.
 """
@@ -39,6 +39,7 @@ def main() -> int:
     right &= run("ruff format", [ruff, "format", "--no-cache", "--check", *python])
     right &= run("clang-format", [clang_format, "--dry-run", "-Werror", *c_files()])
     right &= run("mypy", [sys.executable, "-m", "mypy"])
+    right &= run("options", [sys.executable, "tools/options_check.py"])
     right &= run("layering", [sys.executable, "-m", "pytest", "-q", "tests/layering_test.py"])
     return 0 if right else 1
 

@@ -140,6 +140,17 @@ typedef struct tn_kernel_cache_stats {
   int64_t entries, code_bytes;
 } tn_kernel_cache_stats_t;
 void tn_kernel_cache_stats(tn_kernel_cache_stats_t* out_stats);
+typedef struct tn_kernel_info {
+  uint64_t hash;  // of the program
+  size_t code_size;
+  int64_t produce_ns;  // to generate it, or to read it from disk
+  int64_t uses;        // lookups so far
+} tn_kernel_info_t;
+// Calls |visit| for every kernel in memory, in no order. Thread-safe; |visit| may look kernels up.
+void tn_kernel_cache_each(void (*visit)(void* context, const tn_kernel_info_t* info),
+                          void* context);
+// Forgets the kernels in memory and, if |and_disk|, deletes the files. Code that programs hold stays valid. Thread-safe.
+tn_status_t tn_kernel_cache_clear(bool and_disk);
 // Starts the code generator now (it is otherwise opened at the first miss). UNAVAILABLE as above.
 tn_status_t tn_codegen_open(void);
 

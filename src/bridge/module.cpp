@@ -2,13 +2,14 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <cstdlib>
+
 #include "account.h"
 #include "tn/options.h"
 #include "bridge.h"
 #include "generator.h"
 #include "module.h"
 #include "tensors.h"
-#include "tn/kernel_program.h"
 
 namespace py = pybind11;
 
@@ -70,50 +71,25 @@ py::dict memory_stats(int device) {
   return flat;
 }
 
-// How often kernels were found in memory, read from disk, or generated, since the process started.
-py::dict kernel_stats() {
-  tn_kernel_cache_stats_t stats;
-  tn_kernel_cache_stats(&stats);
-  py::dict flat;
-  flat["from_memory"] = stats.memory_hits;
-  flat["from_disk"] = stats.disk_hits;
-  flat["generated"] = stats.generated;
-  flat["failures"] = stats.failures;
-  flat["bad_entries"] = stats.bad_entries;
-  flat["generate_ns"] = stats.generate_ns;
-  flat["load_ns"] = stats.load_ns;
-  flat["entries"] = stats.entries;
-  flat["code_bytes"] = stats.code_bytes;
-  return flat;
+// Physical cores that a logical core stands for, as the environment says; the software core is one either way.
+int64_t physical_cores() {
+  static const char* const names[] = {"NEURON_LOGICAL_NC_CONFIG", "NEURON_RT_VIRTUAL_CORE_SIZE"};
+  for (const char* name : names)
+    if (std::getenv(name)) return tn_options_int(name);
+  return tn_options_int(names[0]);
 }
 
-// What the beta's tests read. Nothing is evicted from the memory cache: code without sizes stays small.
-py::dict compilation_cache_stats() {
-  tn_kernel_cache_stats_t stats = {};
-  tn_kernel_cache_stats(&stats);
-  const int64_t misses = stats.disk_hits + stats.generated + stats.failures;
-  const int64_t lookups = stats.memory_hits + misses;
-  const int64_t limit = tn_options_int("NEURON_COMPILATION_CACHE_MAX_SIZE_MB") << 20;
-  py::dict flat;
-  flat["total_entries"] = stats.entries;
-  flat["in_memory_hits"] = stats.memory_hits;
-  flat["in_memory_misses"] = misses;
-  flat["persistent_hits"] = stats.disk_hits;
-  flat["persistent_misses"] = stats.generated + stats.failures;
-  flat["cache_hits"] = stats.memory_hits + stats.disk_hits;
-  flat["cache_misses"] = stats.generated + stats.failures;
-  flat["hit_rate"] = lookups ? static_cast<double>(stats.memory_hits + stats.disk_hits) /
-                                   static_cast<double>(lookups)
-                             : 0.0;
-  flat["memory_usage_bytes"] = stats.code_bytes;
-  flat["total_compilation_time_ms"] = static_cast<double>(stats.generate_ns) / 1e6;
-  flat["evictions_performed"] = 0;
-  flat["total_compilations"] = stats.generated;
-  flat["max_cache_size_bytes"] = limit;
-  flat["max_cache_entries"] = tn_options_int("NEURON_COMPILATION_CACHE_MAX_ENTRIES");
-  flat["memory_utilization_ratio"] =
-      limit ? static_cast<double>(stats.code_bytes) / static_cast<double>(limit) : 0.0;
-  return flat;
+py::dict device_properties(int device) {
+  const int index = device_index({kNeuron, static_cast<c10::DeviceIndex>(device)});
+  size_t free = 0, total = 0;
+  tn_heap_info(index, &free, &total);
+  py::dict properties;
+  properties["name"] = "neuron:" + std::to_string(index);
+  properties["total_memory"] = total;
+  properties["target"] = tn_options_text("TORCH_NEURONX_TARGET");
+  properties["core_count"] = device_count();
+  properties["logical_neuroncore_config"] = physical_cores();
+  return properties;
 }
 
 // Copies between host and device that name their direction.
@@ -178,13 +154,12 @@ PYBIND11_MODULE(_C, m) {
     return ms;
   });
   m.def("_memory_stats", &memory_stats);
-  m.def("_kernel_stats", &kernel_stats);
   m.def("_memory_info", [](int device) {
     size_t free = 0, total = 0;
     tn_heap_info(device_index({kNeuron, static_cast<c10::DeviceIndex>(device)}), &free, &total);
     return std::make_pair(free, total);
   });
-  m.def("_get_compilation_cache_stats", &compilation_cache_stats);
+  m.def("_neuron_getDeviceProperties", &device_properties);
   m.def("_vnc_count", &device_count);
   m.def("_get_vnc_id",
         [](int device) { return device_index({kNeuron, static_cast<c10::DeviceIndex>(device)}); });
@@ -205,6 +180,7 @@ PYBIND11_MODULE(_C, m) {
   m.def("_thread_count", &tn_device_thread_count);
   m.def("_set_thread_count", [](int count) { check(tn_device_set_thread_count(count)); });
   bind_trace(m);
+  bind_cache(m);
 }
 
 }  // namespace tn::bridge

@@ -6,5 +6,6 @@
 namespace tn::bridge {
 
 void bind_trace(pybind11::module_& module);
+void bind_cache(pybind11::module_& module);
 
 }  // namespace tn::bridge

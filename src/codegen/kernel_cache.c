@@ -31,6 +31,9 @@ typedef struct tn_kernel_entry {
   _Atomic uint32_t state;  // release store pairs with the acquire load of a lookup
   _Atomic int32_t owner;   // process that produces it: a fork loses the producing thread
   tn_kernel_fn_t kernel;   // READY
+  size_t code_size;        // READY
+  int64_t produce_ns;      // READY: to generate it, or to read it from disk
+  _Atomic int64_t uses;    // lookups
   tn_code_t code;          // FAILED
   char message[TN_CODEGEN_ERROR_SIZE];
   size_t size;
@@ -200,13 +203,12 @@ static tn_status_t generate(const tn_codegen_api_t* api, const tn_kernel_program
   return TN_OK;
 }
 
-static tn_status_t load(const void* object, size_t size, tn_kernel_fn_t* out_kernel) {
+static tn_status_t load(const void* object, size_t size, tn_kernel_entry_t* entry) {
   void* function;
-  size_t code_size;
   const int64_t start = tn_os_now_ns();
-  TN_TRY(tn_loader_load(object, size, &function, &code_size));
-  *out_kernel = (tn_kernel_fn_t)(uintptr_t)function;
-  COUNT(code_bytes, code_size);
+  TN_TRY(tn_loader_load(object, size, &function, &entry->code_size));
+  entry->kernel = (tn_kernel_fn_t)(uintptr_t)function;
+  COUNT(code_bytes, entry->code_size);
   COUNT(load_ns, tn_os_now_ns() - start);
   return TN_OK;
 }
@@ -218,8 +220,7 @@ tn_object_key_t tn_kernel_key(const char* emitter, const tn_kernel_program_t* pr
                        tn_kernel_program_pack(program, bytes));
 }
 
-static tn_status_t produce(const tn_kernel_program_t* program, const tn_kernel_entry_t* entry,
-                           tn_kernel_fn_t* out_kernel) {
+static tn_status_t produce(const tn_kernel_program_t* program, tn_kernel_entry_t* entry) {
   const tn_codegen_api_t* api;
   TN_TRY(tn_codegen_plugin(&api));
   const tn_object_key_t key = tn_kernel_key(api->emitter(), program);
@@ -228,7 +229,7 @@ static tn_status_t produce(const tn_kernel_program_t* program, const tn_kernel_e
   const tn_object_fault_t found =
       tn_object_cache_read(&key, entry->bytes, entry->size, &object, &size);
   if (found == TN_OBJECT_HIT) {
-    tn_status_t status = load(object, size, out_kernel);
+    tn_status_t status = load(object, size, entry);
     free(object);
     if (!status) {
       COUNT(disk_hits, 1);
@@ -239,14 +240,16 @@ static tn_status_t produce(const tn_kernel_program_t* program, const tn_kernel_e
   }
   if (found == TN_OBJECT_BAD || found == TN_OBJECT_HIT) COUNT(bad_entries, 1);
   TN_TRY(generate(api, program, entry->hash, &object, &size));
-  tn_status_t status = load(object, size, out_kernel);
+  tn_status_t status = load(object, size, entry);
   if (!status) tn_object_cache_write(&key, entry->bytes, entry->size, object, size);
   free(object);
   return status;
 }
 
 static void fill(tn_kernel_entry_t* entry, const tn_kernel_program_t* program) {
-  tn_status_t status = produce(program, entry, &entry->kernel);
+  const int64_t start = tn_os_now_ns();
+  tn_status_t status = produce(program, entry);
+  entry->produce_ns = tn_os_now_ns() - start;
   if (status) {
     COUNT(failures, 1);
     entry->code = tn_status_code(status);
@@ -289,6 +292,7 @@ tn_status_t tn_kernel_lookup(const tn_kernel_program_t* program, tn_kernel_fn_t*
       find(atomic_load_explicit(&table, memory_order_acquire), hash, bytes, size);
   if (entry && atomic_load_explicit(&entry->state, memory_order_acquire) == READY) {
     COUNT(memory_hits, 1);
+    atomic_fetch_add_explicit(&entry->uses, 1, memory_order_relaxed);
     *out_kernel = entry->kernel;
     return TN_OK;
   }
@@ -300,6 +304,7 @@ tn_status_t tn_kernel_lookup(const tn_kernel_program_t* program, tn_kernel_fn_t*
   } else {
     wait_for(entry, program);
   }
+  atomic_fetch_add_explicit(&entry->uses, 1, memory_order_relaxed);
   *out_kernel = entry->kernel;
   if (entry->kernel) return TN_OK;
   return TN_ERROR(entry->code, "%s", entry->message);
@@ -344,6 +349,24 @@ void tn_kernel_cache_forget(void) {
   pthread_mutex_unlock(&table_lock);
   tn_kernel_family_forget();
   atomic_store(&stats.entries, 0);
+}
+
+tn_status_t tn_kernel_cache_clear(bool and_disk) {
+  tn_kernel_cache_forget();
+  int64_t deleted, remaining;
+  return and_disk ? tn_object_cache_prune(0, &deleted, &remaining) : TN_OK;
+}
+
+void tn_kernel_cache_each(void (*visit)(void* context, const tn_kernel_info_t* info),
+                          void* context) {
+  // Entries are never freed, and a table that a reader is in stays as it is but for additions.
+  const tn_kernel_table_t* t = atomic_load_explicit(&table, memory_order_acquire);
+  for (size_t i = 0; t && i <= t->mask; ++i) {
+    tn_kernel_entry_t* entry = atomic_load_explicit(&t->slots[i], memory_order_acquire);
+    if (!entry || atomic_load_explicit(&entry->state, memory_order_acquire) != READY) continue;
+    visit(context, &(tn_kernel_info_t){entry->hash, entry->code_size, entry->produce_ns,
+                                       atomic_load_explicit(&entry->uses, memory_order_relaxed)});
+  }
 }
 
 void tn_kernel_cache_stats(tn_kernel_cache_stats_t* out) {
