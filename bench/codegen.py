@@ -151,7 +151,7 @@ GELU = [
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--lib", default="build/python/torch_neuronx/libtn.so")
+    parser.add_argument("--lib", default=os.environ.get("TN_BENCH_LIB", "build/python/torch_neuronx/libtn.so"))
     path = str(Path(parser.parse_args().lib).resolve())
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 
 import torch
 from kernel_lib import Lib, race
@@ -35,7 +36,7 @@ DEPTHWISE = [(4, 32, 32, 56, 3, 1, 32), (4, 96, 96, 28, 3, 2, 96), (4, 64, 64, 2
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("lib")
+    parser.add_argument("lib", nargs="?", default=os.environ.get("TN_BENCH_LIB", "build/python/torch_neuronx/libtn.so"))
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--set", default="all")
     parser.add_argument("--dtype", default="f32")

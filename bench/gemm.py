@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 
 import torch
 from kernel_lib import Lib, race
@@ -42,7 +43,7 @@ def tensor(shape: tuple[int, ...], dtype: torch.dtype, is_transposed: bool) -> t
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("lib")
+    parser.add_argument("lib", nargs="?", default=os.environ.get("TN_BENCH_LIB", "build/python/torch_neuronx/libtn.so"))
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--set", default="all")
     parser.add_argument("--dtype", default="f32")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Callable, Iterator
 
 import torch
@@ -254,7 +255,7 @@ GROUPS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("lib", nargs="?", default="build/python/torch_neuronx/libtn.so")
+    parser.add_argument("lib", nargs="?", default=os.environ.get("TN_BENCH_LIB", "build/python/torch_neuronx/libtn.so"))
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--only", default=",".join(GROUPS))
     args = parser.parse_args()
