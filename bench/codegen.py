@@ -50,6 +50,7 @@ class Kernels:
 
     def __init__(self, path: str) -> None:
         self.lib = ctypes.CDLL(path)
+        self.lib.tn_options_reread()  # the package may have loaded the library before the cache folder was chosen
         self.lib.tn_kernel_program_parse.restype = ctypes.c_void_p
         self.lib.tn_kernel_lookup.restype = ctypes.c_void_p
         self.lib.tn_codegen_open.restype = ctypes.c_void_p
