@@ -13,7 +13,7 @@ complain() {
 if ! command -v "$python" > /dev/null 2>&1; then
   complain "Python >= 3.10 ('$python' is not a command; PYTHON=... names another)" "apt-get install python3 python3-venv python3-dev"
 elif ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
-  complain "Python >= 3.10 ('$python' is $("$python" -V 2>&1); PYTHON=... names another)" "apt-get install python3 python3-venv python3-dev"
+  complain "Python >= 3.10 ('$python' says $("$python" -V 2>&1 | head -n 1 | grep . || echo nothing); PYTHON=... names another)" "apt-get install python3 python3-venv python3-dev"
 else
   "$python" -c 'import ensurepip, venv' > /dev/null 2>&1 ||
     complain "the venv module of '$python'" "apt-get install python3-venv"
@@ -27,6 +27,9 @@ major() {
 }
 
 cc=${CC:-cc}
+if [ -n "${CC:-}" ] && ! command -v "$CC" > /dev/null 2>&1; then
+  complain "the compiler that CC names ('$CC' is not a command)" "apt-get install gcc g++, or unset CC"
+fi
 command -v "$cc" > /dev/null 2>&1 || cc=gcc
 command -v "$cc" > /dev/null 2>&1 || cc=clang
 version=$(major "$cc")

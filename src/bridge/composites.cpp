@@ -304,8 +304,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 // A composite: its parts take the gradient.
-TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { m.impl("max_pool1d", TORCH_FN(max_pool1d)); }
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("max_pool1d", TORCH_FN(max_pool1d)); }
+void implement_composites(torch::Library& m) {
+  m.impl("max_pool1d", TORCH_FN(max_pool1d));
+  m.impl("one_hot", TORCH_FN(one_hot));
+}
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { implement_composites(m); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { implement_composites(m); }
 
 }  // namespace
 

@@ -16,7 +16,7 @@ import re
 import sys
 
 # Composite operators that tests and users look for by name; they compute no gradient of their own.
-COMPOSITES = {"isfinite", "isinf", "isreal", "isposinf", "isneginf", "one_hot"}
+COMPOSITES = {"isfinite", "isinf", "isreal", "isposinf", "isneginf"}
 # Operators that the bridge itself implements (tensors.cpp, copy.cpp, composites.cpp).
 OWN = {"copy_", "_copy_from", "_copy_from_and_resize", "resize_", "set_", "record_stream", "_local_scalar_dense",
        "empty.memory_format", "empty_strided", "as_strided", "view", "_unsafe_view", "_reshape_alias", "unfold",

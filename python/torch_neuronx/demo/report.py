@@ -49,6 +49,7 @@ def verdict(size: Size, results: dict[str, Result]) -> tuple[bool, str]:
     cpu, inductor = results.get("cpu eager"), results.get("inductor")
     judged = [result for name, result in results.items() if name.startswith("neuron")]
     wrong: list[str] = []
+    unfinished: list[str] = []
     for result in judged:
         name = result.variant.removeprefix("neuron ")
         difference = curve_difference(result, cpu)
@@ -56,7 +57,7 @@ def verdict(size: Size, results: dict[str, Result]) -> tuple[bool, str]:
             wrong.append(f"{name} failed ({result.error[:120]})")
             continue
         if result.state != "done":
-            wrong.append(f"{name} was not finished")
+            unfinished.append(name)
             continue
         if difference is None or difference > CURVE_LIMIT:
             wrong.append(f"{name} loss leaves CPU's by {_number(difference)}")
@@ -73,7 +74,7 @@ def verdict(size: Size, results: dict[str, Result]) -> tuple[bool, str]:
     speed = []
     for name, reference, title in (
         ("neuron eager", cpu, "CPU eager"),
-        ("neuron compiled", inductor, "Inductor"),
+        ("neuron compiled", inductor or cpu, "Inductor" if inductor else "CPU eager"),
     ):
         found = ratio(results[name], reference) if name in results else None
         if found is not None:
@@ -81,11 +82,17 @@ def verdict(size: Size, results: dict[str, Result]) -> tuple[bool, str]:
     tail = f"; {', '.join(speed)}" if speed else ""
     if wrong:
         return False, f"NOT RIGHT: {'; '.join(wrong)}{tail}."
+    if unfinished:
+        return False, f"Not judged: {' and '.join(unfinished)} not finished."
     worst = max((curve_difference(result, cpu) or 0.0) for result in judged)
     same = f"same losses as CPU (within {_number(worst)}), everything on the device"
     if cpu.tokens is not None:
         same += ", token for token the same text"
-    return True, f"Right: {same}{tail}."
+    steps = min(len(result.losses) for result in [cpu, *judged])
+    so_far = f" as far as it went, {steps} of {cpu.steps} steps" if steps < cpu.steps else ""
+    if cpu.accuracy is not None and not size.accuracy_needed:
+        tail += "; the accuracy is not judged after so few steps"
+    return True, f"Right{so_far}: {same}{tail}."
 
 
 def _number(value: float | None) -> str:

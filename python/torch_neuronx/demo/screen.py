@@ -129,12 +129,14 @@ class Screen:
                     f"{result.variant}: graphs captured {graphs['captured']}, with forward and backward "
                     f"{graphs['forward and backward']}, graph breaks {graphs['breaks']}{why}"
                 )
-            if 0 < len(result.losses) < result.steps:
-                self._note(f"{result.variant}: stopped after {len(result.losses)} of {result.steps} steps")
             if result.generate_seconds is not None and result.tokens is not None:
                 self._note(
                     f"{result.variant}: generate() gave {len(result.tokens)} tokens in {seconds(result.generate_seconds)}"
                 )
+        short = [f"{r.variant} {len(r.losses)}" for r in results.values() if 0 < len(r.losses) < r.steps]
+        if short:
+            steps = next(iter(results.values())).steps
+            self._note(f"fewer than {steps} steps, for the time was up: {', '.join(short)}")
         self._note(sentence, mark="=" if right else "!")
 
     def _note(self, text: str, mark: str = "-") -> None:

@@ -95,8 +95,7 @@ def _compile_graph(graph_module: fx.GraphModule, kind: str, options: dict[str, A
 
     run_and_share._boxed_call = True  # type: ignore[attr-defined]
     run._boxed_call = True  # type: ignore[attr-defined]
-    is_shared = any(like is not None for _, like, _ in recorder.outputs)
-    return run_and_share if is_shared or len(recorder.outputs) != len({p for p, _, _ in recorder.outputs}) else run
+    return run_and_share if recorder.root_strides else run
 
 
 metrics: list[dict[str, Any]] = []

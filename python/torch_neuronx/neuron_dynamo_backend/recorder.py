@@ -141,7 +141,8 @@ class Recorder:
         self.constants: list[torch.Tensor] = []
         self.generator_states: set[int] = set()  # inputs that stay on the CPU
         self._param_count = 0
-        self.outputs: list[tuple[int, Any, int]] = []  # result, how it is seen (None: as it is), storage offset
+        self.outputs: list[tuple[int, Any]] = []  # result; sizes, strides and offset it is seen with (None: as it is)
+        self.root_strides: dict[int, list[tuple[bool, int]]] = {}  # of results that others are views of
         self._module = graph_module
         self._values: dict[fx.Node, Any] = {}
         self._calls: dict[fx.Node, int] = {}
@@ -285,22 +286,29 @@ class Recorder:
             strides.append([self._integer(s) for s in value.stride()] if value is not None else None)
             return len(results) - 1
 
+        def numbers(values: Any) -> list[tuple[bool, int]]:
+            """Each value, or the result beside that holds it once sizes are known."""
+            found = []
+            for value in values:
+                if not isinstance(value, int):
+                    results.append(self._integer(value))
+                    strides.append(None)
+                found.append((isinstance(value, int), value if isinstance(value, int) else len(results) - 1))
+            return found
+
         roots = self._shared_roots(node.args[0])
         places: dict[fx.Node, int] = {}
         for item in node.args[0]:
             root = roots.get(item) if isinstance(item, fx.Node) else None
             if root is None:
-                self.outputs.append((add(item), None, 0))
+                self.outputs.append((add(item), None))
                 continue
             if root not in places:
                 places[root] = add(root)
+                self.root_strides[places[root]] = numbers(_tensor_of(root).stride())
             value = _tensor_of(item)
-            like: Any = None  # sizes and strides: known, or those of a result beside
-            if item is not root:
-                like = [tuple(value.shape), tuple(value.stride())]
-                if not all(isinstance(number, int) for numbers in like for number in numbers):
-                    like = add(item)
-            self.outputs.append((places[root], like, value.storage_offset()))
+            seen = None if item is root else (numbers(value.shape), numbers(value.stride()), value.storage_offset())
+            self.outputs.append((places[root], seen))
         self.trace.set_results(results, strides)
 
     def _shared_roots(self, items: Any) -> dict[fx.Node, fx.Node]:
@@ -325,12 +333,20 @@ class Recorder:
 
     def finish(self, results: list[Any]) -> list[Any]:
         """The graph's outputs from the results of its trace."""
+
+        def known(values: list[tuple[bool, int]]) -> list[int]:
+            return [value if is_known else results[value] for is_known, value in values]
+
+        for place, values in self.root_strides.items():
+            strides, root = known(values), results[place]
+            if list(root.stride()) != strides:  # an operator that fell back returned another layout
+                results[place] = torch.empty_strided(root.shape, strides, dtype=root.dtype, device=root.device)
+                results[place].copy_(root)
         outputs = []
-        for place, like, offset in self.outputs:
+        for place, seen in self.outputs:
             output = results[place]
-            if like is not None:
-                sizes, strides = like if isinstance(like, list) else (results[like].shape, results[like].stride())
-                output = output.as_strided(sizes, strides, offset)
+            if seen is not None:
+                output = output.as_strided(known(seen[0]), known(seen[1]), seen[2])
             outputs.append(output)
         return outputs
 
