@@ -1,4 +1,5 @@
 // Kinds of tensors that the device does not hold: every operator on them says so, and what works instead.
+#include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
@@ -40,6 +41,13 @@ void add_fallback(c10::DispatchKey key) {
 // The one operator that makes a sparse tensor of nothing, before the device has been used.
 TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
   m.impl("_sparse_coo_tensor_with_dims", torch::CppFunction::makeFromBoxedFunction<&sparse>());
+}
+
+// nn.TransformerEncoder asks whether a nested tensor can be made of a padded one. Not here: it keeps the padded one.
+bool nested_tensor_from_mask_left_aligned(const at::Tensor&, const at::Tensor&) { return false; }
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(nested_tensor_from_mask_left_aligned));
 }
 
 }  // namespace

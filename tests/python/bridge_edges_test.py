@@ -159,3 +159,26 @@ def test_names_of_the_module_that_user_tests_rely_on() -> None:
     assert stats["cache_hits"] == stats["in_memory_hits"] + stats["persistent_hits"]
     assert 0 <= stats["hit_rate"] <= 1
     assert _C._vnc_count() == torch.neuron.device_count() and _C._get_vnc_id(1) == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_transformer_encoder_takes_padded_batches_in_eval() -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 2).eval()
+    x, padded = torch.randn(3, 5, 16), torch.arange(5).expand(3, 5) >= torch.tensor([[5], [3], [2]])
+    with torch.no_grad():
+        expected = model(x, src_key_padding_mask=padded)
+        found = model.to("neuron")(x.to("neuron"), src_key_padding_mask=padded.to("neuron")).cpu()
+    valid = ~padded[:, : expected.shape[1]]
+    torch.testing.assert_close(found[:, : expected.shape[1]][valid], expected[valid], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("values", "classes"), [([0, 3], 3), ([-1, 2], 5), ([0, -2], -1)])
+def test_one_hot_refuses_what_cpu_refuses(values: list[int], classes: int) -> None:
+    messages = []
+    for device in ("cpu", "neuron"):
+        with pytest.raises(RuntimeError) as error:
+            torch.nn.functional.one_hot(torch.tensor(values, device=device), classes)
+        messages.append(str(error.value).splitlines()[0])
+    assert messages[0] == messages[1]

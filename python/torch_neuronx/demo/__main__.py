@@ -76,7 +76,7 @@ class Run:
         self.results += found.values()
         self.screen.title(number, len(self.names), name, work.describe())
         trained: list[tuple[runner.Trainer, runner.Result]] = []
-        runner.forget_compiled(allow_rnn=False)
+        runner.forget_compiled()
         try:
             for place, variant in enumerate(chosen):
                 # A slow build shortens its curves: a run may take twice its share of the time that is left.
@@ -89,7 +89,7 @@ class Run:
                     if variant.allow_rnn:
                         self.time_in_turns(trained, left)
                         trained = []
-                        runner.forget_compiled(allow_rnn=True)
+                        runner.forget_compiled()
                     trainer = runner.run(work, variant, result, seconds, lambda _: self.screen.update(found))
                     if trainer is not None:
                         trained.append((trainer, result))

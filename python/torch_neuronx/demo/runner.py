@@ -97,11 +97,10 @@ class Trainer:
         return time.perf_counter() - start, loss.item()
 
 
-def forget_compiled(allow_rnn: bool) -> None:
+def forget_compiled() -> None:
     """Drops compiled graphs. Variants of other backends keep theirs beside each other; with another `allow_rnn`
     the same code means another graph."""
     torch._dynamo.reset()
-    torch._dynamo.config.allow_rnn = allow_rnn
 
 
 def import_compilers(inductor: bool) -> None:
@@ -135,6 +134,7 @@ def run(workload: Workload, variant: Variant, result: Result, seconds: float, pr
     peak = counters.PeakMemory(device)
     result.state = "running"
     torch._dynamo.utils.counters.clear()
+    torch._dynamo.config.allow_rnn = variant.allow_rnn
     trainer = None
     try:
         with warnings.catch_warnings():
