@@ -90,7 +90,7 @@ def verdict(size: Size, results: dict[str, Result]) -> tuple[bool, str]:
         same += ", token for token the same text"
     steps = min(len(result.losses) for result in [cpu, *judged])
     so_far = f" as far as it went, {steps} of {cpu.steps} steps" if steps < cpu.steps else ""
-    if cpu.accuracy is not None and not size.accuracy_needed:
+    if cpu.accuracy is not None and size.is_short:
         tail += "; the accuracy is not judged after so few steps"
     return True, f"Right{so_far}: {same}{tail}."
 

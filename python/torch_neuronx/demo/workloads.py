@@ -26,6 +26,7 @@ class Size:
 
     steps: int
     accuracy_needed: float = 0.0  # fraction of the test set, 0 where there is none
+    is_short: bool = False  # too few steps for an accuracy to be judged
 
 
 class Workload(ABC):
@@ -195,7 +196,7 @@ class Convolution(DigitsWorkload):
     name = "conv"
     title = "convolutional net with batch norm on 8 x 8 digits, batch 64, Adam"
     full = Size(steps=154, accuracy_needed=0.97)
-    quick = Size(steps=66)
+    quick = Size(steps=66, is_short=True)
     batch_size = 64
 
     def build(self) -> nn.Module:
@@ -220,7 +221,7 @@ class LSTM(DigitsWorkload):
     name = "lstm"
     title = "LSTM, 2 layers x 64, reading a digit row by row, batch 64, SGD with momentum and clipping"
     full = Size(steps=220)
-    quick = Size(steps=44)
+    quick = Size(steps=44, is_short=True)
     batch_size = 64
     clip = 1.0
 
