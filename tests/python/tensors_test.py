@@ -259,7 +259,7 @@ def test_fallback_is_counted_warned_once_and_named():
     assert "aten::_linalg_eigvals" in fallback
     record = next(r for r in torch_neuronx.op_report() if r.name == "aten::_linalg_eigvals")
     assert record.fallback_calls == 3 and record.bytes > 0 and record.ns > 0 and record.reasons
-    assert "test_bridge_tensors.py" in record.user_line
+    assert "tensors_test.py" in record.user_line
     assert record.name in str(torch_neuronx.op_report())
     torch_neuronx.clear_op_tracking()
     assert torch_neuronx.get_fallback_ops() == [] and torch_neuronx.get_executed_ops() == []
