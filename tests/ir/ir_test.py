@@ -134,7 +134,7 @@ def test_wrong_usage_is_told_on_standard_error(command: str) -> None:
 
 
 def test_documentation_is_up_to_date() -> None:
-    tool = FOLDER.parent.parent / "tools" / "ir_docs.py"
+    tool = FOLDER.parent.parent / "tools" / "generated_docs.py"
     subprocess.run([sys.executable, str(tool), "--check"], check=True)
 
 
