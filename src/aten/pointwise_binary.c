@@ -47,13 +47,13 @@ tn_status_t tn_lower_sub(tn_lowering_t* l) { return add_or_sub(l, true, false); 
 tn_status_t tn_lower_rsub(tn_lowering_t* l) { return add_or_sub(l, true, true); }
 
 tn_status_t tn_lower_mul(tn_lowering_t* l) {
-  const tn_pair_t p = tn_pair_operands(l, false);
+  const tn_pair_t p = tn_pair_operands_of(l, false, true);
   return tn_return_as(l, tn_binary(l->graph, p.dtype == TN_BOOL ? TN_OP_AND : TN_OP_MUL, p.x, p.y),
                       p.dtype);
 }
 
 tn_status_t tn_lower_div(tn_lowering_t* l) {
-  const tn_pair_t p = tn_pair_operands(l, true);
+  const tn_pair_t p = tn_pair_operands_of(l, true, true);
   return tn_return_as(l, tn_binary(l->graph, TN_OP_DIV, p.x, p.y), p.dtype);
 }
 

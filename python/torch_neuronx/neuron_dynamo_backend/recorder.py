@@ -307,7 +307,9 @@ class Recorder:
                 places[root] = add(root)
                 self.root_strides[places[root]] = numbers(_tensor_of(root).stride())
             value = _tensor_of(item)
-            seen = None if item is root else (numbers(value.shape), numbers(value.stride()), value.storage_offset())
+            seen = None
+            if item is not root:
+                seen = (numbers(value.shape), numbers(value.stride()), numbers([value.storage_offset()]))
             self.outputs.append((places[root], seen))
         self.trace.set_results(results, strides)
 
@@ -317,17 +319,17 @@ class Recorder:
         What shares memory with an input is not among them: AOTAutograd makes such outputs itself.
         """
         own = {_storage_of(n) for n in self._module.graph.nodes if n.op in ("placeholder", "get_attr")}
-        groups: dict[Any, set[fx.Node]] = {}
+        groups: dict[Any, list[fx.Node]] = {}
         for item in items:
             if _tensor_of(item) is not None:
-                groups.setdefault(_storage_of(item), set()).add(item)
+                groups.setdefault(_storage_of(item), []).append(item)
         found = {}
         for storage, group in groups.items():
             if len(group) == 1 or storage in own:
                 continue
-            root = _root(next(iter(group)), storage)
-            offsets = [_tensor_of(member).storage_offset() for member in (root, *group)]
-            if offsets[0] == 0 and all(isinstance(offset, int) for offset in offsets):
+            root = _root(group[0], storage)
+            offset = _tensor_of(root).storage_offset()
+            if isinstance(offset, int) and offset == 0:
                 found.update(dict.fromkeys(group, root))
         return found
 
@@ -344,9 +346,12 @@ class Recorder:
                 results[place].copy_(root)
         outputs = []
         for place, seen in self.outputs:
-            output = results[place]
+            root = output = results[place]
             if seen is not None:
-                output = output.as_strided(known(seen[0]), known(seen[1]), seen[2])
+                # No view for autograd, only the same memory: the outputs may differ in what they require.
+                output = torch.empty(0, dtype=root.dtype, device=root.device)
+                offset = root.storage_offset() + known(seen[2])[0]
+                output.set_(root.untyped_storage(), offset, known(seen[0]), known(seen[1]))
             outputs.append(output)
         return outputs
 
