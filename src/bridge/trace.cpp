@@ -19,6 +19,14 @@ bool is_view_schema(const c10::FunctionSchema& schema) {
 }
 }  // namespace
 
+int device_of(const std::vector<TraceItem>& inputs) {
+  for (const TraceItem& item : inputs)
+    if (const auto* tensor = std::get_if<at::Tensor>(&item);
+        tensor && tensor->device().type() == kNeuron)
+      return tensor->device().index();
+  return thread_state().device;
+}
+
 TraceValue Trace::add_tensor_param() {
   param_is_int_.push_back(0);
   param_is_written_.push_back(0);

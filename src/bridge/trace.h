@@ -68,8 +68,9 @@ struct TraceCall {
   std::vector<ArgKind> kinds;
   std::vector<TraceArg> args;
   bool is_view;
-  TraceValue generator_state = {};  // the call draws from there, not from the generator
-  uint32_t value_mask = 0;          // numbers given by expressions whose value a lowering asked for
+  TraceValue generator_state = {};     // the call draws from there, not from the generator
+  bool saves_generator_state = false;  // the state before it was asked for
+  uint32_t value_mask = 0;  // numbers given by expressions whose value a lowering asked for
 };
 
 int64_t int_apply(IntOp op, int64_t a, int64_t b);
@@ -94,6 +95,10 @@ class Trace {
   // NotImplementedError if the operator does not exist.
   int add_call(const std::string& name, std::vector<TraceArg> args,
                const std::vector<std::pair<std::string, TraceArg>>& keywords);
+  TraceValue generator_state(int call) {
+    calls_[call].saves_generator_state = true;
+    return {TraceValue::Result, call, TraceValue::kGeneratorState};
+  }
   // The call repeats what a call did at that state of the generator, and leaves the generator alone.
   void set_generator_state(int call, TraceValue state) { calls_[call].generator_state = state; }
   void add_copy(TraceValue param, TraceValue value);

@@ -20,7 +20,7 @@ class TraceBuilder {
   // False with |reason()| if a call cannot be lowered.
   bool build(Trace::Program& program) {
     program_ = &program;
-    find_device();
+    program_->device = device_of(inputs_);
     params();
     results_.resize(trace_.calls_.size());
     random_of_call_.assign(trace_.calls_.size(), -1);
@@ -41,16 +41,6 @@ class TraceBuilder {
   void refuse(int index, const std::string& reason) {
     fail(reason);
     program_->refused = index;
-  }
-
-  void find_device() {
-    program_->device = thread_state().device;
-    for (const TraceItem& item : inputs_)
-      if (const auto* tensor = std::get_if<at::Tensor>(&item);
-          tensor && tensor->device().type() == kNeuron) {
-        program_->device = tensor->device().index();
-        return;
-      }
   }
 
   void params() {

@@ -53,15 +53,18 @@ class TraceRunner {
     torch::jit::Stack stack;
     for (size_t i = 0; i < call.args.size(); ++i)
       stack.push_back(value(call.args[i], call.kinds[i]));
-    NeuronGenerator* generator = generator_of(std::nullopt, device());
-    uint64_t before[2];
-    generator->peek(before);
-    generator_states_[index] = generator_state_tensor(before);
-    if (call.generator_state.kind != TraceValue::None)
+    const bool repeats = call.generator_state.kind != TraceValue::None;
+    NeuronGenerator* generator = nullptr;
+    if (repeats || call.saves_generator_state) {
+      generator = generator_of(std::nullopt, device_of(inputs_));
+      uint64_t before[2];
+      generator->peek(before);
+      generator_states_[index] = generator_state_tensor(before);
+    }
+    if (repeats)
       generator->set_state(*tensor(call.generator_state).toTensor().unsafeGetTensorImpl());
     call.op.callBoxed(stack);
-    if (call.generator_state.kind != TraceValue::None)
-      generator->set_state(*generator_states_[index].unsafeGetTensorImpl());
+    if (repeats) generator->set_state(*generator_states_[index].unsafeGetTensorImpl());
     for (const IValue& result : stack) {
       if (result.isTensorList())
         for (const at::Tensor& item : result.toTensorVector()) results_[index].push_back(item);
@@ -90,14 +93,6 @@ class TraceRunner {
   }
 
  private:
-  int device() const {
-    for (const TraceItem& item : inputs_)
-      if (const auto* tensor = std::get_if<at::Tensor>(&item);
-          tensor && tensor->device().type() == kNeuron)
-        return tensor->device().index();
-    return thread_state().device;
-  }
-
   IValue value(const TraceArg& arg, ArgKind kind) {
     if (arg.kind == TraceArg::Value) {
       if (arg.value.kind != TraceValue::Int) return tensor(arg.value);

@@ -5,6 +5,9 @@
 
 namespace tn::bridge {
 
+// Of the first tensor on neuron, else the current one.
+int device_of(const std::vector<TraceItem>& inputs);
+
 struct TraceParamPlan {
   enum Kind : uint8_t { Tensor, HostTensor, Int, Random, GeneratorState } kind;
   int32_t index;  // input; Int: expression; Random: which random call

@@ -138,10 +138,7 @@ void bind_trace(py::module_& m) {
           "result",
           [](Trace&, int call, int item) { return TraceValue{TraceValue::Result, call, item}; },
           py::arg("call"), py::arg("item") = 0)
-      .def("generator_state",
-           [](Trace&, int call) {
-             return TraceValue{TraceValue::Result, call, TraceValue::kGeneratorState};
-           })
+      .def("generator_state", &Trace::generator_state, py::arg("call"))
       .def("set_generator_state", &Trace::set_generator_state, py::arg("call"), py::arg("state"))
       .def("copy_to", &Trace::add_copy, py::arg("param"), py::arg("value"))
       .def(

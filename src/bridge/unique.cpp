@@ -30,42 +30,6 @@ using at::Tensor;
 OpAccount* account_unique = op_account("aten::_unique", "");
 OpAccount* account_unique2 = op_account("aten::_unique2", "");
 
-// In order, whether asked for or not. An element is new where it differs from the one before it.
-std::tuple<Tensor, Tensor, Tensor> distinct(const Tensor& self, bool wants_inverse,
-                                            bool wants_counts) {
-  const auto longs = self.options().dtype(at::kLong);
-  const Tensor flat = self.reshape(-1);
-  const int64_t size = flat.numel();
-  if (size == 0)
-    return {at::empty({0}, self.options()),
-            at::empty(wants_inverse ? self.sizes() : at::IntArrayRef{0}, longs),
-            at::empty({0}, longs)};
-  const auto [sorted, order] = at::sort(flat, 0, false);
-  const Tensor is_new =
-      at::cat({at::ones({1}, self.options().dtype(at::kBool)),
-               at::ne(sorted.narrow(0, 1, size - 1), sorted.narrow(0, 0, size - 1))});
-  const Tensor starts = at::nonzero(is_new).squeeze(1);
-  Tensor inverse = at::empty({0}, longs), counts = at::empty({0}, longs);
-  if (wants_inverse) {
-    inverse = at::empty(self.sizes(), longs);
-    inverse.view(-1).scatter_(0, order, at::sub(at::cumsum(is_new, 0, at::kLong), 1));
-  }
-  if (wants_counts) counts = at::diff(at::cat({starts, at::full({1}, size, longs)}));
-  return {at::index_select(sorted, 0, starts), inverse, counts};
-}
-
-std::tuple<Tensor, Tensor> unique(const Tensor& self, bool, bool return_inverse) {
-  count_executed(account_unique);
-  auto [values, inverse, counts] = distinct(self, return_inverse, false);
-  return {values, inverse};
-}
-
-std::tuple<Tensor, Tensor, Tensor> unique2(const Tensor& self, bool, bool return_inverse,
-                                           bool return_counts) {
-  count_executed(account_unique2);
-  return distinct(self, return_inverse, return_counts);
-}
-
 OpAccount* account_unique_dim = op_account("aten::unique_dim", "");
 OpAccount* account_consecutive = op_account("aten::unique_consecutive", "");
 OpAccount* account_dim_consecutive = op_account("aten::unique_dim_consecutive", "");
@@ -74,16 +38,19 @@ using Three = std::tuple<Tensor, Tensor, Tensor>;
 
 at::TensorOptions longs_of(const Tensor& self) { return self.options().dtype(at::kLong); }
 
-// True for the first row and for each that is said to differ from the one before it.
-Tensor with_first(const Tensor& differs) {
-  return at::cat({at::ones({1}, differs.options().dtype(at::kBool)), differs});
+// Elementwise: whether a row differs from the one before it. One row less than |rows| has.
+Tensor differs(const Tensor& rows) {
+  const int64_t size = rows.size(0);
+  return at::ne(rows.narrow(0, 1, size - 1), rows.narrow(0, 0, size - 1));
 }
 
-// Runs of equal rows, given where each starts: their rows, which run each row is in, their lengths.
+// Runs of equal rows, given which rows differ from the one before: their first rows, which run each row is in, their
+// lengths.
 struct Runs {
   Tensor starts, inverse, counts;
-  Runs(const Tensor& is_new, bool wants_inverse, bool wants_counts) {
-    const auto longs = longs_of(is_new);
+  Runs(const Tensor& differs, bool wants_inverse, bool wants_counts) {
+    const auto longs = longs_of(differs);
+    const Tensor is_new = at::cat({at::ones({1}, differs.options()), differs});
     starts = at::nonzero(is_new).squeeze(1);
     inverse = wants_inverse ? at::sub(at::cumsum(is_new, 0, at::kLong), 1) : at::empty({0}, longs);
     counts = wants_counts ? at::diff(at::cat({starts, at::full({1}, is_new.numel(), longs)}))
@@ -91,14 +58,41 @@ struct Runs {
   }
 };
 
+// In order, whether asked for or not.
+Three distinct(const Tensor& self, bool wants_inverse, bool wants_counts) {
+  const auto longs = longs_of(self);
+  const Tensor flat = self.reshape(-1);
+  if (flat.numel() == 0)
+    return {at::empty({0}, self.options()),
+            at::empty(wants_inverse ? self.sizes() : at::IntArrayRef{0}, longs),
+            at::empty({0}, longs)};
+  const auto [sorted, order] = at::sort(flat, 0, false);
+  const Runs runs(differs(sorted), wants_inverse, wants_counts);
+  Tensor inverse = runs.inverse;
+  if (wants_inverse) {
+    inverse = at::empty(self.sizes(), longs);
+    inverse.view(-1).scatter_(0, order, runs.inverse);
+  }
+  return {at::index_select(sorted, 0, runs.starts), inverse, runs.counts};
+}
+
+std::tuple<Tensor, Tensor> unique(const Tensor& self, bool, bool return_inverse) {
+  count_executed(account_unique);
+  auto [values, inverse, counts] = distinct(self, return_inverse, false);
+  return {values, inverse};
+}
+
+Three unique2(const Tensor& self, bool, bool return_inverse, bool return_counts) {
+  count_executed(account_unique2);
+  return distinct(self, return_inverse, return_counts);
+}
+
 // Order of equal elements within each column: 0 for the smallest.
 Tensor ranks_in_columns(const Tensor& columns) {
   const auto [sorted, order] = at::sort(columns, 0, false);
-  const int64_t rows = columns.size(0);
-  const Tensor differs = at::ne(sorted.narrow(0, 1, rows - 1), sorted.narrow(0, 0, rows - 1));
   const auto longs = longs_of(columns);
   const Tensor ranks =
-      at::cat({at::zeros({1, columns.size(1)}, longs), at::cumsum(differs, 0, at::kLong)});
+      at::cat({at::zeros({1, columns.size(1)}, longs), at::cumsum(differs(sorted), 0, at::kLong)});
   return at::empty(columns.sizes(), longs).scatter_(0, order, ranks);
 }
 
@@ -143,9 +137,7 @@ Three unique_dim(const Tensor& self, int64_t dim, bool is_sorted, bool wants_inv
   count_executed(account_unique_dim);
   const Tensor ranks = rank_of_rows(*rows);
   const auto [sorted, order] = at::sort(ranks, 0, false);
-  const int64_t size = ranks.numel();
-  const Runs runs(with_first(at::ne(sorted.narrow(0, 1, size - 1), sorted.narrow(0, 0, size - 1))),
-                  false, wants_counts);
+  const Runs runs(differs(sorted), false, wants_counts);
   const Tensor inverse = wants_inverse ? ranks : at::empty({0}, ranks.options());
   return {take_slices(self, dim, at::index_select(order, 0, runs.starts)), inverse, runs.counts};
 }
@@ -157,10 +149,7 @@ Three unique_dim_consecutive(const Tensor& self, int64_t dim, bool wants_inverse
     return adopt(at::unique_dim_consecutive(cpu_alias_read(self), dim, wants_inverse, wants_counts),
                  self);
   count_executed(account_dim_consecutive);
-  const int64_t size = rows->size(0);
-  const Runs runs(
-      with_first(at::any(at::ne(rows->narrow(0, 1, size - 1), rows->narrow(0, 0, size - 1)), 1)),
-      wants_inverse, wants_counts);
+  const Runs runs(at::any(differs(*rows), 1), wants_inverse, wants_counts);
   return {take_slices(self, dim, runs.starts), runs.inverse, runs.counts};
 }
 
@@ -174,9 +163,7 @@ Three unique_consecutive(const Tensor& self, bool wants_inverse, bool wants_coun
                  self);
   count_executed(account_consecutive);
   const Tensor flat = row->view(-1);
-  const int64_t size = flat.numel();
-  const Runs runs(with_first(at::ne(flat.narrow(0, 1, size - 1), flat.narrow(0, 0, size - 1))),
-                  wants_inverse, wants_counts);
+  const Runs runs(differs(flat), wants_inverse, wants_counts);
   return {at::index_select(flat, 0, runs.starts),
           wants_inverse ? runs.inverse.view(self.sizes()) : runs.inverse, runs.counts};
 }

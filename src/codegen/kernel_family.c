@@ -184,7 +184,8 @@ static void add_file(void* context, const uint8_t* bytes, size_t size) {
   tn_kernel_program_t program;
   if (!tn_kernel_program_unpack(bytes, size, &program)) return;
   tn_status_t status = tn_kernel_program_verify(&program);
-  if (!status && family_of(&program) == *(const uint64_t*)context) tn_kernel_family_add(&program);
+  const uint64_t family = *(const uint64_t*)context;
+  if (!status && family_of(&program) == family) add(family, &program);
   tn_status_free(status);
 }
 

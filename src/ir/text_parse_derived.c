@@ -352,7 +352,7 @@ static const tn_node_t* along(tn_graph_t* graph, const tn_node_t* x, const tn_no
   return product ? tn_transpose(graph, product, order) : NULL;
 }
 
-// One axis of a complex transform; |im| NULL: the input is real. |wants_im| false: only the real part comes out.
+// One axis of a complex transform; |im| NULL: the input is real.
 static void transform(tn_graph_t* graph, const tn_node_t** re, const tn_node_t** im, int axis,
                       int64_t n, int64_t columns, bool is_inverse) {
   const tn_dtype_t dtype = (*re)->types[0].dtype;

@@ -152,7 +152,9 @@ def run(workload: Workload, variant: Variant, result: Result, seconds: float, pr
         result.state = "interrupted"
         raise
     except Exception as error:
-        _note_failure(result, error)
+        result.state = "failed"
+        lines = [line for line in str(error).strip().splitlines() if line.strip()] or [""]
+        result.error = f"{type(error).__name__}: {lines[0]}"[:300]
         trainer = None
     finally:
         if device.type != "cpu":
@@ -162,12 +164,6 @@ def run(workload: Workload, variant: Variant, result: Result, seconds: float, pr
         result.peak_bytes = peak.bytes()
         progress(result)
     return trainer
-
-
-def _note_failure(result: Result, error: Exception) -> None:
-    result.state = "failed"
-    lines = [line for line in str(error).strip().splitlines() if line.strip()] or [""]
-    result.error = f"{type(error).__name__}: {lines[0]}"[:300]
 
 
 def _train(trainer: Trainer, result: Result, end: float, progress: Progress) -> None:

@@ -60,8 +60,7 @@ void tn_sim_run_points(tn_sim_run_t* run, int64_t cost, tn_pool_t* pool) {
     tn_pool_run(pool, outer, grain, run_outer_task, run);
   } else {
     // Column sums are few points of high cost: one vector may already be a task.
-    const int64_t chunk = TN_SIM_TASK_COST / (cost > 0 ? cost : 1) & -TN_SIM_VECTOR_CHUNK;
-    chunk_run_t chunks = {run, chunk < TN_SIM_VECTOR_CHUNK ? TN_SIM_VECTOR_CHUNK : chunk, 0};
+    chunk_run_t chunks = {run, tn_sim_vector_chunk(cost), 0};
     chunks.chunk_count = (vector + chunks.chunk - 1) / chunks.chunk;
     tn_pool_run(pool, outer * chunks.chunk_count, 1, run_chunk_task, &chunks);
   }

@@ -15,6 +15,12 @@ enum {
   TN_SIM_VECTOR_CHUNK = 64,
 };
 
+// Elements of the vector loop that are one task at |cost| each.
+static inline int64_t tn_sim_vector_chunk(int64_t cost) {
+  const int64_t chunk = TN_SIM_TASK_COST / (cost > 0 ? cost : 1) & -TN_SIM_VECTOR_CHUNK;
+  return chunk < TN_SIM_VECTOR_CHUNK ? TN_SIM_VECTOR_CHUNK : chunk;
+}
+
 tn_status_t tn_sim_launch(const tn_program_t* program, const tn_launch_t* launch);
 
 // A kernel whose pointers are bound.

@@ -111,8 +111,7 @@ void tn_sim_run_cut(tn_sim_run_t* run, void* workspace, tn_pool_t* pool) {
                    .chunk_count = 1};
   if (pool && tn_pool_thread_count(pool) > 1) {
     const int64_t cost = kernel->cost / blocks > 0 ? kernel->cost / blocks : 1;  // of a point
-    const int64_t chunk = TN_SIM_TASK_COST / cost & -TN_SIM_VECTOR_CHUNK;
-    if (!kernel->cut.is_row) cut.chunk = chunk < TN_SIM_VECTOR_CHUNK ? TN_SIM_VECTOR_CHUNK : chunk;
+    if (!kernel->cut.is_row) cut.chunk = tn_sim_vector_chunk(cost);
     cut.chunk_count = (vector + cut.chunk - 1) / cut.chunk;
     const int64_t task = cost * (vector < cut.chunk ? vector : cut.chunk);
     const int64_t grain = task >= TN_SIM_TASK_COST ? 1 : TN_SIM_TASK_COST / task;
